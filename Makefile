@@ -35,16 +35,17 @@ types: environment
 tests/__pycache__: | environment
 	@$(RUN) pytest --collect-only -qq >/dev/null || true
 
-# The rest: every client, security, faults, packaging, Spark clusters, and the random tests with ten
+# The rest: every client, security, faults, packaging, Spark clusters, and the random tests with twenty
 # times the examples from a new seed, which the first line shows. RANDOM_SEED=7 repeats a run.
 RANDOM_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 test-long: environment java chromium
 	$(PYTEST) -m "long or random or hypothesis" --hypothesis-profile=thorough \
 		--hypothesis-seed=$(RANDOM_SEED) $(COVERAGE)
 
-# The tests that failed in the last run, one at a time.
+# The tests that failed in the last run, one at a time; with its RANDOM_SEED they try the same examples.
 test-failed: environment java chromium
-	$(RUN) pytest --last-failed --last-failed-no-failures=none --hypothesis-profile=thorough
+	$(RUN) pytest --last-failed --last-failed-no-failures=none --hypothesis-profile=thorough \
+		--hypothesis-seed=$(RANDOM_SEED)
 
 # Both, and how much of the source they cover.
 test-all: environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     together and come first, since they take longest, then those with a browser and those about the
     whole repository. A file stays together, too, for what its tests share, unless it names a group;
     long tests are spread."""
+    _spread_samples(items)
     items.sort(key=_turn)
     for item in items:
         file = item.path.as_posix()
@@ -37,6 +39,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.get_closest_marker("kafka") and item.path.stem != "test_docs"
         ):
             item.add_marker(pytest.mark.xdist_group(file))
+
+
+def _spread_samples(items: list[pytest.Item]) -> None:
+    """``sampled(5)``: one case in five runs every day, the others are long."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("long"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, found in cases.items():
+        one_in = next(marker.args[0] for marker in found[0].iter_markers("sampled"))
+        daily = random.Random(test).sample(found, -(-len(found) // one_in))
+        for item in found:
+            if item not in daily:
+                item.add_marker(pytest.mark.long)
 
 
 def _uses_kafka(item: pytest.Item) -> bool:

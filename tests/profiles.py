@@ -1,7 +1,7 @@
 """How thorough the random tests are: two Hypothesis profiles, and seeds in proportion.
 
 ``quick``, the default and that of ``make test``, is derandomised: each run tries the same examples.
-``thorough``, that of ``make test-long``, tries ten times as many from a new seed, and prints it.
+``thorough``, that of ``make test-long``, tries twenty times as many from a new seed, and prints it.
 A test names the number of examples that the thorough profile tries.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-QUICK, THOROUGH = 10, 100
+QUICK, THOROUGH = 5, 100
 """Examples of a profile per hundred that a test asks for."""
 
-FEWEST = 3
+FEWEST = 2
 
 
 def register() -> None:
@@ -25,13 +25,14 @@ def register() -> None:
 
 def examples(thorough: int) -> settings:
     """The settings of a property test: ``@examples(300)`` tries 300 examples in the long tier."""
-    return settings(max_examples=_scaled(thorough))
+    return settings(max_examples=_scaled(thorough, FEWEST))
 
 
-def seeds(thorough: int) -> range:
-    """Seeds of a test that makes its own random input (marker ``random``)."""
-    return range(_scaled(thorough))
+def seeds(thorough: int, fewest: int = FEWEST) -> range:
+    """Seeds of a test that makes its own random input (marker ``random``). ``fewest``: what it
+    counts occurs in so many."""
+    return range(_scaled(thorough, fewest))
 
 
-def _scaled(thorough: int) -> int:
-    return max(min(thorough, FEWEST), thorough * settings.default.max_examples // THOROUGH)
+def _scaled(thorough: int, fewest: int) -> int:
+    return max(min(thorough, fewest), thorough * settings.default.max_examples // THOROUGH)

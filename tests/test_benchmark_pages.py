@@ -74,6 +74,7 @@ def test_plot_has_a_bar_for_each_figure() -> None:
     assert moves.digest != dataclasses.replace(moves, start=2).digest
 
 
+@pytest.mark.long
 def test_drawing_again_writes_the_same_bytes(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     plots = module("plots")

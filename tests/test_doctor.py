@@ -66,8 +66,8 @@ def test_without_any_extra(installed: Callable[..., None], monkeypatch: pytest.M
     assert found["partage"].found.startswith(partage.__version__)
     assert {one.state for name, one in found.items() if name != "partage"} == {"absent"}
     assert "connector" not in found  # Spark's
-    assert found["kafka"].advice == f"{adding('kafka')}   # for {doctor.EXTRAS['kafka']}"
-    assert found["connect"].found == "without pyspark, grpcio"
+    assert found["kafka"].advice == adding("kafka")
+    assert found["connect"].found == "without pyspark, grpcio: needed for --master sc://HOST"
     assert found["Java"].advice.startswith("install a JDK")
 
 

@@ -22,7 +22,17 @@ from typing import IO, Self
 import pytest
 
 from partage.live.sandbox import MARKER, Sandbox
-from tests.test_docs import NOT_RUN, ROOT, Fence, check_output, fences, marks_of
+from tests.test_docs import (
+    GET_STARTED,
+    HOW_TOS,
+    NOT_RUN,
+    ROOT,
+    Fence,
+    check_output,
+    check_pictures,
+    fences,
+    marks_of,
+)
 from tests.test_packaging import UV
 
 SECONDS = 900
@@ -37,8 +47,6 @@ OF_TESTS = ("PARTAGE_", "PYTHON", "PYTEST_", "SPARK_", "UV_RUN_", "VIRTUAL_ENV",
 END = "-- ended with"
 """Printed after each command, with its exit code."""
 
-GET_STARTED = ROOT / "docs" / "get-started.md"
-HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 INSTALLS = "not run: installs packages"
 """The note of fences that this test runs nevertheless."""
 
@@ -204,6 +212,7 @@ def follow(page: Path, folder: Path, environment: Mapping[str, str], notes: str 
                 for command, shown in fence.steps():
                     if command.split()[0] not in NOT_RUN:
                         typed(fence, shell, command, shown)
+    check_pictures(folder)
 
 
 @pytest.mark.parametrize(

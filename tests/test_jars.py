@@ -157,10 +157,11 @@ def test_a_jar_that_was_changed_later_is_deleted(maven: Maven, folder: Path) -> 
     assert files(fetch()) == ["a-1.0.jar", "b-2.0.jar"]
 
 
-def test_other_jars_in_the_folder_are_refused(maven: Maven, folder: Path) -> None:
+@pytest.mark.parametrize("name", ["0.jar", "0.JAR", ".0.jar"])
+def test_other_jars_in_the_folder_are_refused(maven: Maven, folder: Path, name: str) -> None:
     """Java loads every jar of the folder."""
-    (fetch() / "0.jar").write_bytes(b"evil")
-    assert refused() == f"{folder}/0.jar: is not one of the jars of Example 1.0: delete it"
+    (fetch() / name).write_bytes(b"evil")
+    assert refused() == f"{folder}/{name}: is not one of the jars of Example 1.0: delete it"
 
 
 def test_a_certificate_that_is_not_trusted(

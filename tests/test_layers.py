@@ -130,12 +130,15 @@ def test_the_page_and_the_drawing_name_every_package(shown: str) -> None:
     assert {package for layer in LAYERS[1:] for package in layer} <= named
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_imports_point_down(path: Path) -> None:
+def test_imports_point_down() -> None:
+    wrong = [line for path in MODULES for line in upward_imports(path)]
+    assert not wrong, "\n".join(wrong)
+
+
+def upward_imports(path: Path) -> Iterator[str]:
     package = package_of(path)
     if package in TOP:
         return
-    wrong = []
     for name, line, _ in imports(path):
         parts = name.split(".")
         if parts[0] != "partage" or len(parts) < 2:
@@ -144,32 +147,34 @@ def test_imports_point_down(path: Path) -> None:
         if other not in LEVEL or other == package or (package, other) in SAME_LAYER:
             continue  # a name of the package itself, such as __version__
         if LEVEL[other] >= LEVEL[package]:
-            wrong.append(f"{path.relative_to(ROOT)}:{line}: {package} imports {name} of {other}")
-    assert not wrong, "\n".join(wrong)
+            yield f"{path.relative_to(ROOT)}:{line}: {package} imports {name} of {other}"
 
 
-@pytest.mark.parametrize("path", [one for one in MODULES if package_of(one) == "flow"], ids=dotted)
-def test_the_kernel_knows_nothing_of_kafka(path: Path) -> None:
+def test_the_kernel_knows_nothing_of_kafka() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: flow imports {name}"
+        for path in MODULES
+        if package_of(path) == "flow"
         for name, line, _ in imports(path)
         if name.split(".")[0] == "partage" and not name.startswith("partage.flow")
     ]
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_heavy_libraries_stay_in_their_packages(path: Path) -> None:
+def test_heavy_libraries_stay_in_their_packages() -> None:
+    wrong = [line for path in MODULES for line in foreign_imports(path)]
+    assert not wrong, "\n".join(wrong)
+
+
+def foreign_imports(path: Path) -> Iterator[str]:
     package = package_of(path)
-    wrong = []
     for name, line, top in imports(path):
         library = name.split(".")[0]
         if library not in ONLY_IN or package in ONLY_IN[library]:
             continue
         if not top and package in FREE_WITHIN.get(library, ()):
             continue
-        wrong.append(f"{path.relative_to(ROOT)}:{line}: {package} imports {name}")
-    assert not wrong, "\n".join(wrong)
+        yield f"{path.relative_to(ROOT)}:{line}: {package} imports {name}"
 
 
 @pytest.mark.parametrize("library", ["pyspark", "pyarrow", "pandas", "kafka", "matplotlib"])
@@ -216,20 +221,25 @@ def dotted_name(function: ast.expr) -> str:
     return ""
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_output_has_one_way_out(path: Path) -> None:
-    if path.relative_to(ROOT).as_posix() in SINKS:
-        return
-    found = []
+def test_output_has_one_way_out() -> None:
+    found = [
+        line
+        for path in MODULES
+        if path.relative_to(ROOT).as_posix() not in SINKS
+        for line in writes(path)
+    ]
+    assert found == [], "use partage.cli.output"
+
+
+def writes(path: Path) -> Iterator[str]:
     for node in nodes(path):
         if isinstance(node, ast.Call):
             name = dotted_name(node.func)
-            writes = re.fullmatch(
+            prints = re.fullmatch(
                 r"print|(rich\.)?Console|sys\.std(out|err)\.(buffer\.)?write", name
             )
-            if writes or (name == "typer.echo" and not isinstance(node.args[0], ast.JoinedStr)):
-                found.append(f"line {node.lineno}: {name}")
-    assert found == [], "use partage.cli.output"
+            if prints or (name == "typer.echo" and not isinstance(node.args[0], ast.JoinedStr)):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
 
 
 def private_parts(code: ast.Module) -> Iterator[str]:
@@ -262,10 +272,14 @@ ENDS_AT_ONCE = "os._exit"
 """Public in spite of its name."""
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_private_parts_of_others_are_in_compat_modules_only(path: Path) -> None:
-    if not path.stem.startswith("compat"):
-        assert [one for one in private_parts(tree(path)) if ENDS_AT_ONCE not in one] == []
+def test_private_parts_of_others_are_in_compat_modules_only() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}, {one}"
+        for path in MODULES
+        if not path.stem.startswith("compat")
+        for one in private_parts(tree(path))
+    ]
+    assert [one for one in found if ENDS_AT_ONCE not in one] == []
 
 
 @pytest.mark.parametrize(

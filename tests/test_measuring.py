@@ -31,6 +31,7 @@ def records(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_profile_is_measured_and_used_by_a_plan(spark: Any, records: Path) -> None:
     out = records.parent / "profile"
@@ -51,6 +52,7 @@ def test_a_profile_is_measured_and_used_by_a_plan(spark: Any, records: Path) -> 
         partage.profile(records, out, spark=spark)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_keys_are_evaluated_for_one_count_or_several(spark: Any, records: Path) -> None:
     (topic,) = partage.keys([records], 8, cluster={"orders": 4}, spark=spark).topics

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from partage.errors import InputError, PartageError, SeveralError, shown
-from partage.redaction import HIDDEN, hide, redacted, without_login
+from partage.redaction import HIDDEN, hide, redacted, split_login, without_login
 from tests.brokers.check.tampering import at_most
 
 
@@ -45,6 +45,8 @@ def test_a_value_within_another_and_lines() -> None:
     [
         ("kafka://me:pw@h:1/t: no", "kafka://***@h:1/t: no"),
         ("s3a://KEY:SE/CR@ET@bucket/a b@c", "s3a://***@bucket/a b@c"),
+        ("abfss://box@me.dfs.core.windows.net/a", "abfss://box@me.dfs.core.windows.net/a"),
+        ("abfss://box:k/ey@me.dfs.core.windows.net/a", "abfss://***@me.dfs.core.windows.net/a"),
         ("sc://h:1/;token=abc;user_id=me", "sc://h:1/;token=***;user_id=me"),
         (
             "--conf spark.hadoop.fs.s3a.secret.key=abc d",
@@ -97,6 +99,20 @@ def test_a_value_is_cut_after_it_is_redacted() -> None:
 def test_a_url_without_its_login() -> None:
     assert without_login("kafka://a:b/c d@e@h:1/t") == "kafka://***@h:1/t"
     assert without_login("kafka://h:1/t") == "kafka://h:1/t"
+
+
+@pytest.mark.parametrize(
+    ("url", "place", "login"),
+    [
+        ("https://me:gehe%40im@h:1/a@b?c=d@e", "https://h:1/a@b?c=d@e", "me:gehe%40im"),
+        ("https://h/a?query=x@1", "https://h/a?query=x@1", ""),
+        ("spark://a@me:geheim@h", "spark://h", "a@me:geheim"),
+        ("local[2]", "local[2]", ""),
+    ],
+)
+def test_a_login_is_split_off_and_hidden(url: str, place: str, login: str) -> None:
+    assert split_login(url) == (place, login)
+    assert not login or redacted(f"no {login}, {login.rpartition(':')[2]}") == "no ***, ***"
 
 
 def test_errors_show_no_secret() -> None:

@@ -250,9 +250,8 @@ def refused(texts: Iterator[Text], glossary: dict[str, str] = GLOSSARY) -> list[
     return [line for text in texts for line in found(text, glossary)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_pages(page: Path) -> None:
-    lines = refused(iter([Text(str(page.relative_to(ROOT)), prose(page))]))
+def test_pages() -> None:
+    lines = refused(Text(str(page.relative_to(ROOT)), prose(page)) for page in PAGES)
     assert not lines, "\n".join(lines)
 
 
@@ -261,29 +260,27 @@ def test_help() -> None:
     assert not lines, "\n".join(lines)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_messages(module: Path) -> None:
-    lines = refused(literals(module))
+def test_messages() -> None:
+    lines = refused(text for module in MODULES for text in literals(module))
     assert not lines, "\n".join(lines)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_comments(module: Path) -> None:
-    lines = refused(comments(module), COMMENTS)
+def test_comments() -> None:
+    lines = refused((text for module in MODULES for text in comments(module)), COMMENTS)
     assert not lines, "\n".join(lines)
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
-def test_templates(path: Path) -> None:
-    text = Text(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
-    lines = refused(iter([text]))
+def test_templates() -> None:
+    lines = refused(
+        Text(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")) for path in TEMPLATES
+    )
     assert not lines, "\n".join(lines)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_names(module: Path) -> None:
+def test_names() -> None:
     lines = [
         f"{name.place}: {name.text}, call it: {IDENTIFIERS[part]}"
+        for module in MODULES
         for name in names(module)
         for part in parts(name.text)
         if part in IDENTIFIERS

@@ -3,6 +3,7 @@
     python docs/examples/live_groups.py deploy       restart each member of a group, in several ways
     python docs/examples/live_groups.py failover     end the active member, a standby takes over
     python docs/examples/live_groups.py migrate      from range to cooperative-sticky
+    python docs/examples/live_groups.py upgrade      to the consumer protocol, member by member
 
 Each consumer and the producer is a process: kafka-python with partage's assignors or, with --client
 confluent or java, consumers of librdkafka or Kafka with their own assignors and the broker's. The
@@ -92,6 +93,16 @@ DEPLOYS = {
 """By client: kafka-python with partage's assignors; librdkafka, and Kafka's own in Java, with their
 assignors or the broker's."""
 
+UPGRADES = {
+    "confluent": (Way("range to consumer", "range", "range", None, program=CONFLUENT),),
+    "java": (
+        Way("range to consumer", "range", "range", None, program=JAVA),
+        Way("cooperative-sticky to consumer", *THEIRS[:2], None, program=JAVA),
+    ),
+}
+"""By client: groups of the classic protocol whose members restart with the consumer protocol. The
+broker does not convert librdkafka's with cooperative-sticky."""
+
 FAILOVER = Way("failover", "FailoverAssignor", "failover", "eager")
 MIGRATION = (
     "RangeAssignor",
@@ -168,12 +179,15 @@ class Group:
             config["group_instance_id"] = name
         options = {} if priority is None else {"priority": priority}
         assignor = assignor or self.way.assignor
+        mixed, consumer = self.way.protocol is None, assignor == BROKERS[0]
         client = self.traffic.join(name, assignor, options, self.way.program, **config)
         self._specs[client] = {
             "id": f"{name}.{len(self._specs)}",
             "instance_id": name if self.way.static else None,
             "priority": priority,
-            "assignors": assignor.split(",") if self.way.protocol is None else None,
+            "assignors": assignor.split(",") if mixed and not consumer else None,
+            "config": {"group.protocol": "consumer"} if mixed and consumer else None,
+            "client": "librdkafka" if self.way.program == CONFLUENT else None,
         }
         return client
 
@@ -293,16 +307,21 @@ def group(servers: str, way: Way, settings: Settings) -> Iterator[Group]:
         yield Group(traffic, way, settings)
 
 
-def deploy(servers: str, way: Way, settings: Settings) -> Result:
-    """Restart every member, one after the other."""
+def deploy(servers: str, way: Way, settings: Settings, assignor: str = "") -> Result:
+    """Restart every member, one after the other. ``assignor``: with another one."""
     with group(servers, way, settings) as running:
         members = [running.join(f"member-{n + 1}") for n in range(settings.members)]
         running.traffic.wait_until(lambda: all(member.owned for member in members))
         running.traffic.wait_until_stable()
         running.begin()
         for member in members:
-            running.restart(member)
+            running.restart(member, assignor)
         return running.result(way.name)
+
+
+def upgrade(servers: str, way: Way, settings: Settings) -> Result:
+    """Restart every member with the consumer protocol: the broker converts the group."""
+    return deploy(servers, way, settings, BROKERS[0])
 
 
 def failover(servers: str, kill: bool, settings: Settings) -> Result:
@@ -372,7 +391,7 @@ def show(results: list[Result]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=["deploy", "failover", "migrate"])
+    parser.add_argument("what", choices=["deploy", "failover", "migrate", "upgrade"])
     parser.add_argument("--bootstrap-server", metavar="HOST:PORT")
     parser.add_argument("--client", choices=list(DEPLOYS), default="kafka-python")
     parser.add_argument("--members", type=int, default=3)
@@ -395,6 +414,11 @@ def main() -> None:
             return
         if arguments.what == "deploy":
             results = [deploy(servers, way, settings) for way in DEPLOYS[arguments.client]]
+        elif arguments.what == "upgrade":
+            ways = UPGRADES.get(arguments.client)
+            if ways is None:
+                parser.error("upgrade needs --client confluent or java")
+            results = [upgrade(servers, way, settings) for way in ways]
         else:
             results = [failover(servers, kill, settings) for kill in (False, True)]
     if arguments.json:

@@ -69,8 +69,8 @@ def extras() -> Iterator[Finding]:
         ]
         absent = [name for name, version in found if version is None]
         if absent:
-            advice = f"{adding(extra)}   # for {use}"
-            yield Finding(extra, "absent", f"without {', '.join(absent)}", advice)
+            missing = f"without {', '.join(absent)}: needed for {use}"
+            yield Finding(extra, "absent", missing, adding(extra))
         elif wrong:
             yield Finding(extra, "missing", "; ".join(wrong), adding(extra))
         else:

@@ -116,7 +116,8 @@ def mirror() -> str:
 def _missing(folder: Path, jars: Iterable[Jar], what: str) -> list[Jar]:
     """The jars that are not in the folder; deletes one with another SHA-256 and raises."""
     by_file = {jar.file: jar for jar in jars}
-    found = sorted(folder.glob("*.jar"))
+    # Java loads those in capitals, too
+    found = sorted(path for path in folder.glob("*") if path.suffix.lower() == ".jar")
     for path in found:
         if path.name not in by_file:
             raise PartageError(f"{path}: is not one of the jars of {what}: delete it")

@@ -20,9 +20,11 @@ _SHORTEST = 4
 
 _hidden: set[str] = set()
 
+# A lone name before the host of Azure's storage is a container.
 # Every repeat has a limit: otherwise the time is quadratic in the length of a message.
 _LOGIN = re.compile(
-    r"(?<=://)[^\s'\"]{0,999}@"
+    r"(?<=://)(?:(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)|[^\s'\":/@]{0,99}:)"
+    r"[^\s'\"]{0,999}@"
     r"|(?<![^\s'\"=(,])[^\s'\":/@=]{1,99}:(?!//)[^\s'\"]{1,999}@(?=\S)"
 )
 _PARAMETER = re.compile(
@@ -55,6 +57,16 @@ def redacted(text: str) -> str:
     text = _PEM.sub(rf"\1{HIDDEN}", text)
     text = _SIGNATURE.sub(HIDDEN, _LOGIN.sub(f"{HIDDEN}@", text))
     return _PARAMETER.sub(rf"\g<name>{HIDDEN}", text)
+
+
+def split_login(url: str) -> tuple[str, str]:
+    """A URL without user and password, and these, which are hidden from now on."""
+    scheme, colon, rest = url.partition("://")
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    login, at, _ = authority.rpartition("@")
+    for secret in (login, *login.partition(":")[::2]):
+        hide(secret)
+    return scheme + colon + rest[len(login + at) :], login
 
 
 def without_login(url: str) -> str:

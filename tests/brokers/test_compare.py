@@ -16,6 +16,7 @@ from partage.brokers.plan import Plan
 from partage.brokers.planning import problem_of
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES, Strategy
+from tests.brokers.load.cases import a_cluster
 from tests.bundled import grown
 from tests.matrices import cluster_of
 
@@ -130,6 +131,24 @@ def test_progress_names_the_strategy() -> None:
     assert said[-1].startswith("generate: ")
 
 
+def test_loads_are_compared_where_they_are_known() -> None:
+    cluster = Cluster.from_json(a_cluster(5))
+    problem = problem_of(cluster)
+    answers = solve_with_each(problem, ["exact"])
+    assert deterministic(problem, answers) == {"exact": True}  # it knows the rates, too
+    found = Comparison(answers).to_json()["strategies"]["exact"]["resources"]
+    counts = [row["load"] for row in found["replicas"]["brokers"]]
+    made = answers["exact"]
+    assert isinstance(made, Plan)
+    assert counts == np.bincount(made.after.replicas[made.after.replicas >= 0]).tolist()
+    assert (
+        "resources"
+        not in Comparison(solve_with_each(problem_of(small()), ["exact"])).to_json()["strategies"][
+            "exact"
+        ]
+    )
+
+
 def test_the_problem_is_left_as_it_was() -> None:
     problem = problem_of(small(), no_moves=True)
     warnings = list(problem.warnings)
@@ -141,6 +160,7 @@ def test_the_problem_is_left_as_it_was() -> None:
 # ---------------------------------------------------------------- deterministic
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options",
     [
@@ -206,7 +226,7 @@ def test_input_is_shuffled_and_the_job_the_same(monkeypatch: pytest.MonkeyPatch)
     problem = problem_of(small(), add_broker=["9", "4"], topics="t")
     problem.warnings.append("told before")
     build, written = Cluster.build, []
-    monkeypatch.setattr(Cluster, "build", lambda *a: (written.append(a), build(*a))[1])
+    monkeypatch.setattr(Cluster, "build", lambda *a, **k: (written.append(a), build(*a, **k))[1])
     deterministic(problem, solve_with_each(problem, ["look"]))
     ((brokers, _, partitions, _, _),) = written
     assert [b.id for b in brokers] != sorted(b.id for b in brokers)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from partage.brokers.explain import explain
 from partage.brokers.planning import plan
 from partage.cluster import Cluster
 from partage.errors import InputError
+from partage.report.explanation import print_explanation
+from tests.brokers.load.cases import a_cluster
 from tests.bundled import grown, uneven_racks
 from tests.matrices import cluster_of
 from tests.profiles import examples
@@ -79,6 +84,22 @@ def test_a_rack_with_no_more_than_its_rule_allows_is_no_reason() -> None:
     gone = [r for n in made.before.names for r in explain(made, n).replicas if r.fate == "goes"]
     assert gone
     assert not [r.why for r in gone if r.why.startswith("rack")]
+
+
+def test_a_plan_by_load_shows_the_loads_of_the_brokers() -> None:
+    made = plan(Cluster.from_json(a_cluster(5, brokers=6, partitions=20)), balance="load")
+    name = made.before.names[int(made.changed[0])]
+    found = explain(made, name)
+    for reason in found.replicas:
+        rows = made.figures["resources"]["out"]["brokers"]
+        (row,) = (row for row in rows if row["broker"] == reason.broker)
+        assert reason.loads["out"]["after"] == row["load"]
+        assert reason.loads["out"]["band"] == row["band"]
+        assert reason.instead is None
+    out = io.StringIO()
+    print_explanation(found, Console(file=out, width=100))
+    assert "Loads of these brokers" in out.getvalue()
+    assert explain(plan(GROWN), "kafka-0").replicas[0].loads == {}
 
 
 def test_an_unknown_partition_is_bad_input() -> None:

@@ -27,7 +27,6 @@ from tests.profiles import seeds
 
 EQUAL = (
     "replicas_per_broker",
-    "leaders_per_broker",
     "moves",
     "bytes_moved",
     "rack_violations",
@@ -77,12 +76,14 @@ def rack(plan: Plan) -> int:
     return int(plan.figures["leaders_after_rack_failure"]["max"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.random
 @pytest.mark.parametrize("name", OPTIONS)
 def test_only_what_happens_after_a_failure_changes(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever is balanced, it is as balanced, and a second run changes nothing."""
+    """Whatever is balanced, it is as balanced, and a second run changes nothing. Only leaders may
+    be more even, where other replica sets allow that."""
     better = 0
     for seed in seeds(40):
         cluster = random_cluster(seed, 30)
@@ -100,6 +101,7 @@ def test_only_what_happens_after_a_failure_changes(
         ours, theirs = stages(found), stages(plain)
         for stage in ("failure", "failure balance", "joint failure balance"):
             ours.pop(stage, None), theirs.pop(stage, None)
+        assert ours.pop("leaders", 0) <= theirs.pop("leaders", 0), seed
         assert ours == theirs, seed
         assert after(found) <= after(plain), seed
         better += after(found) < after(plain)

@@ -136,6 +136,7 @@ def second_run(strategy: str, value: dict[str, Any], options: dict[str, Any]) ->
     return second
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("strategy", STABLE)
 def test_a_second_run_changes_nothing(strategy: str) -> None:
     @examples(100)

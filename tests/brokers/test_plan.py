@@ -29,6 +29,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_plan_is_read_back_from_its_directory(options: dict[str, Any], tmp_path: Path) -> None:
     cluster = grown()

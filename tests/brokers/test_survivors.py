@@ -92,7 +92,9 @@ def test_most_plans_reach_the_best_of_all_placements() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("sizes", [False, True])
 def test_nothing_else_changes(sizes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the search by steps, which goes on from there."""
     lower = 0
+    monkeypatch.setattr(solving, "improve_by_steps", lambda problem, led: led)
     for number in range(120):
         cluster = random_cluster(number, 30, sizes)
         found = partage.plan(cluster)

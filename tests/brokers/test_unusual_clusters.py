@@ -320,6 +320,7 @@ def oracle_for(job: NaiveProblem) -> Any:
     return brute_force if brute_force.is_small(job) and len(job.rows) <= 6 else mip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_exact_is_optimal_and_stable(name: str, tmp_path: Path) -> None:
     cluster, options = CASES[name]
@@ -343,6 +344,7 @@ def test_refused_in_one_line(name: str, strategy: str) -> None:
     assert words in str(refusal.value)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("strategy", [s for s in STRATEGIES if s != "exact"])
 def test_other_strategies(name: str, strategy: str, tmp_path: Path) -> None:
@@ -362,7 +364,11 @@ def test_other_strategies(name: str, strategy: str, tmp_path: Path) -> None:
     [
         pytest.param((16, 8, 6), 3000, 40, {}, marks=pytest.mark.long),
         pytest.param((16, 8, 6), 3000, 40, {"spread": "topic"}, marks=pytest.mark.long),
-        ((16, 8, 6), 1500, 20, {"replication_factor": ["4"], "remove_broker": [1, 17, 25]}),
+        pytest.param(
+            *((16, 8, 6), 1500, 20),
+            {"replication_factor": ["4"], "remove_broker": [1, 17, 25]},
+            marks=pytest.mark.long,
+        ),
         pytest.param(
             *((16, 8, 6), 1500, 20),
             {"replication_factor": ["2"], "add_broker": ["31:a", "32:d"]},
@@ -389,6 +395,7 @@ def test_thousands_of_violations(
     assert_stable(planned, options)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("spread", ["cluster", "topic"])
 @pytest.mark.parametrize("seed", range(3))
 def test_violations_against_a_mip(seed: int, spread: str) -> None:

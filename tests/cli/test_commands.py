@@ -278,6 +278,7 @@ def test_output_is_deterministic(run: Run, grown: str, files_now: Files) -> None
 # ---------------------------------------------------------------- on a terminal
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", EXAMPLE_OPTIONS, ids=" ".join)
 def test_plan_in_a_hundred_columns(run: Run, grown: str, options: tuple[str, ...]) -> None:
     ended = run("plan", grown, "-o", "p", *options)
@@ -290,6 +291,7 @@ def test_plan_in_a_hundred_columns(run: Run, grown: str, options: tuple[str, ...
     assert max(map(len, ended.out.splitlines())) <= 100
 
 
+@pytest.mark.long
 def test_compare_in_a_hundred_columns(run: Run, grown: str) -> None:
     for options in ((), ("--replication-factor", "2"), ("--remove-broker", "3")):
         ended = run("compare", grown, *options)
@@ -372,6 +374,6 @@ def test_a_closed_pipe_is_not_an_error(grown: str, tmp_path: Path) -> None:
 
 def test_ascii_output(grown: str, tmp_path: Path) -> None:
     world = {"PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    for arguments in (("plan", grown, "-o", "p"), ("check", "p"), ("compare", grown)):
+    for arguments in (("plan", grown, "-o", "p"), ("check", "p")):
         ended = in_a_process(*arguments, cwd=tmp_path, env=world)
         assert (ended.returncode, ended.stderr) == (0, "")

@@ -15,6 +15,7 @@ from partage.cli.compat import (
     Context,
     ParameterSource,
     get_current_context,
+    keep_values_of_their_type,
 )
 
 
@@ -78,3 +79,25 @@ def test_a_usage_error_names_the_option_and_the_problem() -> None:
     assert "--count" in error.format_message()
     assert error.param.name == "count"
     assert isinstance(error.ctx, Context)
+
+
+def test_values_of_their_type_are_kept_and_others_converted() -> None:
+    app, seen = typer.Typer(), []
+
+    @app.command()
+    def run(name: str, count: int = 1, part: float = 1, flag: bool = False) -> None:
+        seen.append((name, count, part, flag))
+
+    class Light(Context):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            keep_values_of_their_type(self)
+
+    made: Any = get_command(app)
+    made.context_class = Light
+    made(["x", "--flag"], standalone_mode=False, default_map={"count": 2})
+    made(["y", "--part", "0.5"], standalone_mode=False, default_map={"count": "3", "flag": "no"})
+    assert seen == [("x", 2, 1.0, True), ("y", 3, 0.5, False)]
+    assert [type(value) for value in seen[0]] == [str, int, float, bool]
+    with pytest.raises(ClickException):
+        made(["z"], standalone_mode=False, default_map={"count": "many"})

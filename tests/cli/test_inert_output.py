@@ -188,6 +188,7 @@ def parameters() -> Iterator[Any]:
                 yield pytest.param(name, one, id=f"{name} {one.opts[0]}")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "parameter"), list(parameters()))
 @pytest.mark.parametrize(
     "text",

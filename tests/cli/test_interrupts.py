@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,13 @@ def test_an_interrupt_of_spark_is_one_line(step: str, tmp_path: Path, change_eve
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         assert process.stderr is not None
+        late = threading.Timer(300, process.kill)
+        late.start()
         for line in process.stderr:
             if line == f"… {step}\n":
                 break
         os.killpg(process.pid, signal.SIGINT)
         rest = [line for line in process.stderr if not line.startswith("… ")]
+        late.cancel()
     assert (process.returncode, rest) == (130, ["partage: interrupted\n"])
     assert list(tmp_path.iterdir()) == [], "nothing is left"

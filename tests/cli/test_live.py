@@ -147,5 +147,15 @@ def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
             assert back.code == 0
             assert "\nDone: every replica and leader is where it was before the plan.\n" in back.out
             assert back.out.endswith(f"\nNext: partage snapshot {words}\n")
+            again = run("rollback", own, *address)  # asks nothing, as there is nothing to do
+            assert again.code == 0
+            assert again.out.startswith("Nothing to roll back: 2 partitions done already\n")
+
+            unknown = run("plan", *address, "--topics", "typ")
+            assert unknown.code == 2
+            assert "the whole name must match; .*typ.* matches typed" in unknown.err
+            compared = run("compare", *address, "--topics", "typed", "--strategy", "exact")
+            assert compared.code == 0
+            assert compared.out.endswith(f"\nNext: partage plan --topics typed {words} -o plan/\n")
         finally:
             admin.delete_topics(["typed"])

@@ -81,6 +81,8 @@ WRITTEN: dict[tuple[Way, str], Output] = {
     (("assign",), "report"): Output((f"{GROUP}", "--assignor", "range", "--report", "out")),
     (("simulate",), "report"): Output((f"{SCENARIO}", "--assignor", "range", "--report", "out")),
     (("simulate",), "picture"): Output((f"{SCENARIO}", "--assignor", "range", "--picture", "out")),
+    (("size",), "report"): Output(("group.json", "--member-rate", "9", "--report", "out")),
+    (("groups",), "report"): Output(("--bootstrap-server", "h:1", "--report", "out")),
     (("snapshot",), "out"): Output(("--bootstrap-server", "h:1", "-o", "out")),
     (("profile",), "out"): Output(
         ("events.parquet", "--overwrite", "-o", "out"), "profile.json", quick=False
@@ -158,6 +160,13 @@ def here(
     cluster = FakeCluster({("t", n): (1, 2) for n in range(4)}, brokers=[1, 2, 3, 4])
     moves = [{"topic": "t", "partition": 0, "replicas": [3, 4]}]
     (tmp_path / "moves.json").write_text(json.dumps({"version": 1, "partitions": moves}))
+    group = {
+        "topics": {"t": 4},
+        "members": [{"id": "a", "topics": ["t"]}],
+        "weights": {"t": [5, 5, 5, 5]},
+    }
+    (tmp_path / "group.json").write_text(json.dumps(group))
+    cluster.commit("billing", ("t", 0), 0)
     (tmp_path / "feed").mkdir()
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs/a.log").write_text("no line of a consumer\n")
@@ -264,6 +273,7 @@ OBSTACLES = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("way", "output"), CASES)
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 def test_something_else_at_the_place(
@@ -285,6 +295,7 @@ def test_something_else_at_the_place(
     assert not here.requests
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("way", "output"), REPLACED)
 @pytest.mark.parametrize("place", ["notes", "sub/notes", "sub/deep", "sub/ours", "marker", "link"])
 def test_something_else_in_a_directory_of_ours(

@@ -134,6 +134,7 @@ BAD_OPTIONS: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("options", "problem"), BAD_OPTIONS, ids=lambda v: " ".join(v)[:40])
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_bad_options(

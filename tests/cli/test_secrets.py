@@ -169,6 +169,7 @@ def texts() -> Iterator[Any]:
         yield pytest.param(text, id=name)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", list(texts()))
 def test_settings_of_a_file(run: Run, text: str) -> None:
     Path(SETTINGS).write_text(text, encoding="utf-8", errors="surrogateescape")

@@ -91,13 +91,18 @@ def test_profile(run: Run, spark: Any, tmp_path: Path) -> None:
     figures = run("plan", "cluster.json", "--profile", "prof", "--leaders", "rate", "--json").json
     assert figures["bytes_moved"] is not None
 
-    # written by Spark, for others than plan
-    text = run("profile", records, "-o", "prof", "--overwrite", "--format", "csv")
+
+@pytest.mark.long
+def test_a_profile_for_others_than_plan(run: Run, spark: Any, small: str, tmp_path: Path) -> None:
+    """Written by Spark as CSV."""
+    (tmp_path / "records.csv").write_text(CSV)
+    records = str(tmp_path / "records.csv")
+    text = run("profile", records, "-o", "prof", "--format", "csv")
     assert text.out == "4 records, 503 B, 1 topics, 2 partitions, 1 rejected\n\nWritten: prof\n"
-    refused = run("plan", "cluster.json", "--profile", "prof", "--leaders", "rate")
+    refused = run("plan", small, "--profile", "prof", "--leaders", "rate")
     assert refused.code == 2
     assert "its tables are csv, only Parquet is read" in refused.err
-    refused = run("profile", records, "-o", "new", "--format", "csv", "--cluster", "cluster.json")
+    refused = run("profile", records, "-o", "new", "--format", "csv", "--cluster", small)
     assert refused.err == "partage: --cluster: needs a profile in Parquet, found --format csv\n"
 
 

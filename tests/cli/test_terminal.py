@@ -72,6 +72,7 @@ def test_colours_on_a_terminal(small: str, tmp_path: Path) -> None:
     assert any("Next: partage plan small.json -o plan/" in line for line in lines)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 @pytest.mark.parametrize("words", [("plan", "small.json"), ("plan", "--help")], ids=" ".join)
 def test_no_color(

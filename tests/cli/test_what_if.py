@@ -89,6 +89,7 @@ def test_churn(run: Run, spark: Any, scenario: str, tmp_path: Path) -> None:
     assert len(rows) == 8
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_failures_and_growth(run: Run, spark: Any, grown: str, tmp_path: Path) -> None:
     value = run("what-if", "failures", grown, "--strategy", "exact", "--json").json

@@ -168,6 +168,7 @@ def fits(run: Run, monkeypatch: pytest.MonkeyPatch, words: Way) -> None:
     assert not [line for line in lines if re.search(r"(^|\s)[0-9][0-9.,]*…", line)]  # a cut number
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("way", "words"), cases(CALLS))
 def test_no_line_is_wider(
     here: None, run: Run, monkeypatch: pytest.MonkeyPatch, way: Way, words: Way

@@ -161,6 +161,7 @@ def test_not_a_cluster(file: File, refused: Refused, text: str, problem: str) ->
     assert problem in refused(file(text))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("depth", [1, 10, 100, 500, *range(850, 1010), 2000, 50_000])
 def test_deep_nesting(file: File, refused: Refused, depth: int) -> None:
     deep = "[" * depth + "]" * depth

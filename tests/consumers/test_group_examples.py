@@ -202,6 +202,7 @@ def shipped() -> list[str]:
     return sorted(f.name.removesuffix(".json") for f in GROUPS.glob("*.json"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [n for n in shipped() if n.endswith("-scenario")])
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])
 def test_every_scenario_runs_with_every_assignor(name: str, protocol: str) -> None:

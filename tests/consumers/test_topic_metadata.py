@@ -101,6 +101,36 @@ def test_the_broker_sees_new_partitions_at_the_next_heartbeat() -> None:
     assert starts(found, "orders-eu") == {0: 0.0, 1: 0.0, 2: 65.0}
 
 
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "range", "uniform"])
+def test_a_deleted_topic_has_no_owner_and_no_lag(assignor: str) -> None:
+    members = [{"id": name, **PATTERN} for name in "ab"]
+    changes = [(60, "orders-us", 2), (400, "orders-us", 0)]
+    found = played(members, changes, assignor, produce={"orders-us": 10})
+    assert found.violations == ()
+    assert max(span.end for span in found.spans if span.partition[0] == "orders-us") == 400
+    assert [len(held) for held in found.rounds[-1].assignment.values()] == [1, 1]
+    assert {one.partition[0] for one in found.spans if one.end == 700} == {"orders-eu"}
+    assert found.lag["orders-us", 0][-1] == (400, 0)
+    revoked = {
+        p for _, _, call in found.callbacks if call.kind == "revoked" for p in call.partitions
+    }
+    assert {("orders-us", 0), ("orders-us", 1)} <= revoked
+
+
+def test_the_leader_learns_of_a_deleted_topic_when_it_fetches_from_it() -> None:
+    """b, which does not lead, goes on with what it has until the leader's refresh."""
+    named = {"topics": ["orders-eu", "other"]}
+    own = {"topics": ["orders-eu"]}
+    both = played([{"id": "a", **named}, {"id": "b", **named}], [(5, "other", 2), (60, "other", 0)])
+    assert next(one.at for one in both.rounds if one.at >= 60) <= 63
+    members = [{"id": "a", **own}, {"id": "b", "topics": ["other"]}]
+    later = played(members, [(5, "other", 2), (60, "other", 0)])
+    assert next(one.at for one in later.rounds if one.at >= 60) >= 300
+    confluent = {"id": "a", "client": "librdkafka", **named}
+    waits = played([confluent], [(5, "other", 2), (60, "other", 0)])
+    assert next(one.at for one in waits.rounds if one.at >= 60) >= 300
+
+
 def test_produced_once_it_exists() -> None:
     found = played([{"id": "a", **PATTERN}], [(60, "orders-us", 1)], produce={"orders-us": 10})
     curve = found.lag["orders-us", 0]
@@ -125,6 +155,11 @@ def test_streams_have_no_topic_changes() -> None:
         ([(5, "orders-eu", 2)], r"topic_changes\[0\].partitions: topic 'orders-eu' has 2 by then"),
         ([(5, "t", 1), (5, "t", 1)], r"topic_changes\[1\].partitions: topic 't' has 1 by then"),
         ([(5, "t", 200_000)], r"topics: more than 100000 partitions"),
+        ([(5, "t", 0)], r"topic_changes\[0\].partitions: topic 't' has 0 by then: expected more"),
+        (
+            [(5, "orders-eu", 0), (9, "orders-eu", 2)],
+            r"topic_changes\[1\].topic: topic 'orders-eu' was deleted: expected another name",
+        ),
     ],
 )
 def test_impossible_changes(changes: list[tuple[float, str, int]], message: str) -> None:
@@ -151,6 +186,10 @@ def test_random_changes_keep_the_guarantees(seed: int) -> None:
     changes = []
     for at in times:
         topic = draw.choice(list(sizes))
+        if sizes[topic] and draw.random() < 0.2:
+            changes.append((at, topic, 0))
+            del sizes[topic]
+            continue
         sizes[topic] += draw.randint(1, 3)
         changes.append((at, topic, sizes[topic]))
     assignor = draw.choice(["cooperative-sticky", "sticky", "range", "uniform"])
@@ -159,4 +198,4 @@ def test_random_changes_keep_the_guarantees(seed: int) -> None:
     here = [m for m in found.scenario.members if m.leaves_at is None]
     wanted = {topic for m in here for topic in m.subscription(sizes)}
     owned = {span.partition for span in found.spans if span.end == 700}
-    assert owned == {(topic, n) for topic in wanted for n in range(sizes[topic])}
+    assert owned == {(topic, n) for topic in wanted for n in range(sizes.get(topic, 0))}

@@ -190,6 +190,7 @@ def test_many_edges_meet_the_bound_with_and_without_max_edges() -> None:
         assert most is None or np.bincount(found).max() <= most
 
 
+@pytest.mark.long
 def test_several_heads_come_close_to_the_bound() -> None:
     """Every tail sends as much as every head takes, all at the limit: no slack anywhere."""
     random = np.random.default_rng(5)

@@ -228,7 +228,7 @@ def table_damaged(content: bytes, chance: random.Random) -> bytes:
         at = chance.randrange(max(table.num_columns, 1))
         try:
             table = _other_table(table, at, chance)
-        except (pa.ArrowException, OverflowError, IndexError):
+        except (pa.ArrowException, OverflowError, IndexError, UnicodeDecodeError):
             continue  # such a table cannot exist
     written = io.BytesIO()
     try:
@@ -241,8 +241,8 @@ def table_damaged(content: bytes, chance: random.Random) -> bytes:
 def _other_table(table: Any, at: int, chance: random.Random) -> Any:
     import pyarrow as pa
 
-    name, values = table.column_names[at], table.column(at).to_pylist()
-    match chance.randrange(7):
+    name = table.column_names[at]
+    match chance.randrange(8):
         case 0:
             return table.remove_column(at)  # a damaged table may have two of that name
         case 1:
@@ -261,6 +261,10 @@ def _other_table(table: Any, at: int, chance: random.Random) -> Any:
             return table.replace_schema_metadata({b"partage": chance.choice(WORDS)})
         case 5:
             return table.append_column(name, table.column(at))
+        case 6:
+            not_utf_8 = pa.array([b"\xe9"] * table.num_rows).view(pa.string())
+            return table.set_column(at, name, not_utf_8)
         case _:
+            values = table.column(at).to_pylist()
             other = [chance.choice(ABSURD) if chance.random() < 0.6 else value for value in values]
             return table.set_column(at, name, pa.array(other, table.column(at).type))

@@ -534,9 +534,9 @@ READERS: tuple[Reader, ...] = (
             function(lambda: partage.Plan.read("plan").to_pandas()),
         ),
         (
-            "brokers.check",
             "brokers.check.files",
             "brokers.check.plan_columns",
+            "brokers.check.rules",
             "brokers.plan",
             "brokers.plan_file",
             "cli.cluster_commands",

@@ -19,6 +19,7 @@ def keys_and_one_twice() -> str:
     return f'{{{names},"k{MANY - 1}":1}}'
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("text", "line"),
     [(keys_and_one_twice, f"key k{MANY - 1} is given twice")],

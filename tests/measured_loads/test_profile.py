@@ -372,11 +372,16 @@ def test_a_bad_marker_is_refused(write: Write, about: dict[str, Any], problem: s
         Profile.read(write(about))
 
 
+NOT_UTF_8 = pa.array([b"a", b"a", b"\xe9"]).view(pa.string())
+"""Texts as only a damaged file has them."""
+
+
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [
         ({"bytes": None, "records": None}, "columns missing: records, bytes"),
         ({"partition": ["x", "y", "z"]}, "not a readable table"),
+        ({"topic": NOT_UTF_8}, "not a readable table .*UTF8"),
         ({"bytes": [1, None, 2]}, "column bytes has nulls"),
         ({"bytes_per_second": [0.0, float("nan"), 1.0]}, "not measurements"),
         ({"partition": [-1, 0, 1]}, "not measurements"),

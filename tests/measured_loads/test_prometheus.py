@@ -207,13 +207,20 @@ PAGES = {
     "/busy": (503, "<html>busy</html>"),
     "/page": (200, "<html>Grafana</html>"),
     "/latin": (200, "\udcff"),
+    "/moved": (302, "/api/v1/query_range"),
 }
+LOGINS: list[tuple[str, str | None]] = []
+"""Page and login of each request."""
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        code, text = PAGES[self.path.partition("?")[0]]
+        page = self.path.partition("?")[0]
+        LOGINS.append((page, self.headers["Authorization"]))
+        code, text = PAGES[page]
         self.send_response(code)
+        if code == 302:
+            self.send_header("Location", text)
         self.end_headers()
         self.wfile.write(text.encode("utf-8", "surrogateescape"))
 
@@ -256,9 +263,27 @@ def test_addresses_without_an_answer(
     assert "\n" not in str(raised.value)
 
 
-def test_nothing_listens_and_no_login_is_shown() -> None:
-    with pytest.raises(PartageError) as raised:
-        rates("http://me:geheim@127.0.0.1:1/api/v1/query_range?query=x&token=verysecret")
-    assert "geheim" not in str(raised.value)
-    assert "verysecret" not in str(raised.value)
-    assert str(raised.value).startswith("http://***@127.0.0.1:1/")
+def test_a_login_is_sent_to_its_own_host_only(server: str) -> None:
+    LOGINS.clear()
+    address = server.replace("://", "://me:gehe%40im@")
+    assert rates(f"{address}/moved?query=x").of["t", 0].bytes_in == 10
+    assert LOGINS == [("/moved", "Basic bWU6Z2VoZUBpbQ=="), ("/api/v1/query_range", None)]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://me:canary@127.0.0.1:1/x?query=x&token=canary",
+        "https://me:canary@127.0.0.1/",
+        "http://me:a/canary@127.0.0.1:1/",
+        "http://me:canary/a@127.0.0.1:1/",
+        "http://canary@me:canary@127.0.0.1:1/",
+        "http://me:canary a@127.0.0.1:1/",
+        "http://me:canary@[::1/",
+        "http://me:canary@127.0.0.1:99999999/",
+    ],
+)
+def test_nothing_listens_and_no_login_is_shown(address: str) -> None:
+    with pytest.raises(PartageError, match="://") as raised:
+        rates(address)
+    assert "canary" not in str(raised.value)

@@ -29,6 +29,8 @@ ALLOWED = {
     ("live/sandbox/security.py", "TemporaryDirectory"),
     ("live/sandbox/security.py", "write_text"),
     ("pipeline/session.py", "TemporaryFile"),
+    ("pipeline/session.py", "NamedTemporaryFile"),
+    ("pipeline/session.py", "writelines"),
     ("pipeline/shipping.py", "mkdtemp"),
     # the user's cache of jars, which are recognised by their SHA-256
     *(

@@ -75,6 +75,7 @@ def content(out: Path) -> dict[str, bytes]:
     return {str(f.relative_to(out)): f.read_bytes() for f in out.rglob("*") if f.is_file()}
 
 
+@pytest.mark.long
 def test_two_runs_equal_one(spark: Any, tmp_path: Path) -> None:
     folder, out, rng = tmp_path / "records", tmp_path / "profile", random.Random(5)
     folder.mkdir()

@@ -130,6 +130,7 @@ def test_order_and_partitioning_of_the_records_change_nothing(
     assert again["topics"] == {name: report["topics"][name] for name in names}
 
 
+@pytest.mark.long
 def test_partitioners_consumers_and_known_numbers(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "r.parquet"
     write_parquet(path, every({"sarama": TOPICS["sarama"]}))
@@ -175,6 +176,7 @@ def outside(key, partitions):
 """
 
 
+@pytest.mark.long
 def test_your_own_partitioner(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its module is in a directory that no worker looks into."""
     (tmp_path / "own_partitioner.py").write_text(OWN)

@@ -90,6 +90,7 @@ def test_windows_are_what_a_plain_count_finds(measured: Any, rows: Any) -> None:
     assert found == dict(expected)
 
 
+@pytest.mark.long
 def test_order_and_partitioning_of_the_records_change_nothing(
     spark: Any, change_events: str, measured: Any
 ) -> None:
@@ -110,6 +111,7 @@ def test_order_and_partitioning_of_the_records_change_nothing(
         assert _fetch(frame, name).to_pylist() == rows
 
 
+@pytest.mark.long
 def test_top_keeps_the_first_ranks(spark: Any, change_events: str, measured: Any) -> None:
     good = read_records(spark, [change_events]).transform(accepted)
     first = good.transform(by_key).transform(keys, 1).collect()

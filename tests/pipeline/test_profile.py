@@ -20,7 +20,9 @@ from partage.errors import InputError, PartageError
 from partage.installation import not_installed
 from partage.measured_loads import Profile
 from partage.measured_loads.max_rejected import MaxRejected
+from partage.period import ALWAYS
 from partage.pipeline import session, write_profile
+from partage.pipeline.profile import header
 
 pytestmark = pytest.mark.spark
 
@@ -180,3 +182,9 @@ except Exception as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == f"PartageError {not_installed(package, 'spark')}\n"
+
+
+def test_sources_have_no_login() -> None:
+    given = ["ftp://me:Canary@h/x", "https://h/x?sig=Canary", "abfss://box@h/x", "a b"]
+    shown = ["ftp://***@h/x", "https://h/x?sig=***", "abfss://box@h/x", "a b"]
+    assert header(given, 3600, 10, ALWAYS)["sources"] == shown

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+from pyspark import StatusTracker
+
+from partage.pipeline import progress
 from partage.pipeline.progress import reported
 
 pytestmark = pytest.mark.spark
@@ -34,3 +38,19 @@ def test_jobs_have_the_step_as_description(spark: Any, watched: bool) -> None:
     if watched:
         assert calls[0] == (0, 0, "hot keys")
         assert calls[-1][0] == calls[-1][1]
+
+
+def test_a_thread_that_hangs_is_not_waited_for(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, never = threading.Event(), threading.Event()
+
+    def hang(*_: Any) -> list[int]:
+        if threading.current_thread().name == "spark-progress":
+            asked.set()
+            never.wait()
+        return []
+
+    monkeypatch.setattr(StatusTracker, "getJobIdsForGroup", hang)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.1)
+    with reported(spark, lambda *_: None, "hot keys"):
+        assert asked.wait(60)
+    never.set()

@@ -115,6 +115,7 @@ def rows_of(tables: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.long
 def test_columns_agree(spark: Any, sampled: Path, tmp_path: Path) -> None:
     samples = [
         ("2026-01-01T00:00:00Z", 0, 1, 100),
@@ -173,6 +174,7 @@ def test_lags_of_both_forms(spark: Any, tmp_path: Path, write_lines: Write) -> N
     assert tables["rejected"]["reason"].to_pylist() == ["committed is negative: -1"]
 
 
+@pytest.mark.long
 def test_lags_with_leader_epochs(spark: Any, tmp_path: Path) -> None:
     """As ``--describe --verbose`` prints them: a number more, which is no offset."""
     (tmp_path / "2026-01-01T00-00-00.txt").write_text(
@@ -192,6 +194,7 @@ def test_lags_with_leader_epochs(spark: Any, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_missing_columns_are_named(spark: Any, write_lines: Write) -> None:
     records = write_lines("r.jsonl", {"topic": "t", "partition": 0, "timestamp": 1, "offset": 1})
     with pytest.raises(InputError, match=r"columns missing: broker, size_bytes \(found: topic,"):
@@ -214,6 +217,7 @@ def test_missing_columns_are_named(spark: Any, write_lines: Write) -> None:
 # ---------------------------------------------------------------------- a part of the time
 
 
+@pytest.mark.long
 def test_only_records_in_the_period_count(
     spark: Any, records: Any, sampled: Path, write_lines: Write, tmp_path: Path
 ) -> None:

@@ -31,13 +31,20 @@ import numpy
 import pyarrow
 import pyarrow.parquet as pq
 import pyspark
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from partage.cli import main
 from partage.cli.arguments import spark_settings
 from partage.errors import InputError, PartageError
 from partage.java import find_java
-from partage.pipeline.session import _users_defaults, is_secret, spark_errors
+from partage.pipeline.session import (
+    _check_listening,
+    _properties_file,
+    _users_defaults,
+    is_secret,
+    spark_errors,
+)
 from partage.pipeline.shipping import zip_package
 from tests.command_lines import watched
 
@@ -364,6 +371,20 @@ LOST = (
 )
 
 
+@spark_errors()
+def restore_a_setting_after_an_interrupt() -> None:
+    """Ctrl-C closes the connections to Java."""
+    try:
+        raise KeyboardInterrupt
+    finally:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+
+def test_what_fails_after_an_interrupt_is_the_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        restore_a_setting_after_an_interrupt()
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -439,7 +460,11 @@ SECRETS = (
     "spark.ssl.keyPassword",
     "spark.authenticate.secret",
 )
-LOGINS = {"spark.sql.catalog.lake.uri": "https://me:Canary@host/x", "spark.a": "token=Canary"}
+LOGINS = {
+    "spark.sql.catalog.lake.uri": "https://me:Canary@host/x",
+    "spark.jars.repositories": "https://me:Canary@127.0.0.1:1/ä \\=#",
+    "spark.a": "token=Canary",
+}
 PUBLIC = (
     "spark.driver.memory",
     "spark.jars.packages",
@@ -455,24 +480,45 @@ def test_which_settings_are_secrets() -> None:
 
 
 @pytest.mark.long
-def test_secrets_are_not_on_a_command_line() -> None:
+def test_secrets_are_not_on_a_command_line(tmp_path: Path) -> None:
     """Every user of the machine can read those of Spark's Java processes; the session has them."""
     secrets = dict.fromkeys(SECRETS[:-2], "Canary") | LOGINS
+    options = tmp_path / "options"
+    options.write_text("-Dcanary=found", encoding="utf-8")
+    at_start = {"spark.c": "Shown", "spark.driver.extraJavaOptions": f"@{options}"}
     program = (
         "import json, sys\n"
         "from partage.pipeline.session import session\n"
-        "given = json.load(sys.stdin)\n"
-        "with session('local[1]', config=given | {'spark.c': 'Shown'}) as spark:\n"
+        "given, at_start = json.load(sys.stdin)\n"
+        "with session('local[1]', config=given | at_start) as spark:\n"
         "    found = {name: spark.sparkContext.getConf().get(name) for name in given}\n"
-        "    sys.exit(found != given)\n"
+        "    java = spark._jvm.System.getProperties()\n"
+        "    started = {name: java.get(name) for name in given}\n"
+        "    sys.exit(not (found == started == given and java.get('canary') == 'found'))\n"
     )
     with watched() as lines:
         ended = subprocess.run(
-            [sys.executable, "-c", program], input=json.dumps(secrets), text=True
+            [sys.executable, "-c", program], input=json.dumps([secrets, at_start]), text=True
         )
     assert ended.returncode == 0
     assert any("spark.c=Shown" in line for line in lines)
     assert not any("Canary" in line for line in lines)
+
+
+def test_options_of_java_have_no_secret() -> None:
+    given = {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.keyStorePassword=Canary"}
+    with pytest.raises(InputError, match="@FILE") as raised, _properties_file(given):
+        pass
+    assert "Canary" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["spark://me:Can/ary@h:1", "spark://me:Canary@h:99999", "sc://me:Can@[h"]
+)
+def test_a_url_that_is_none_is_not_quoted(url: str) -> None:
+    with pytest.raises(PartageError, match="not a valid URL") as raised:
+        _check_listening(url)
+    assert "Can" not in str(raised.value)
 
 
 def test_settings_are_checked_and_their_values_not_shown() -> None:

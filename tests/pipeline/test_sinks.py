@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import json
 import signal
@@ -184,6 +185,7 @@ def test_a_spark_that_writes_elsewhere(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- on Spark
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.spark
 @pytest.mark.parametrize("name", [pytest.param("json", marks=pytest.mark.long), "csv", "orc"])
 def test_formats_of_spark(spark: Any, tmp_path: Path, name: str) -> None:
@@ -199,7 +201,8 @@ def test_formats_of_spark(spark: Any, tmp_path: Path, name: str) -> None:
         return value if name == "orc" or value is None else base64.b64encode(value).decode()
 
     types = f"topic string, key {'binary' if name == 'orc' else 'string'}, records long"
-    frame = spark.read.format(name).schema(f"{types}, first timestamp").option("header", True)
+    frame = spark.read.format(name).schema(f"{types}, first timestamp")
+    frame = frame.option("header", True).option("escape", '"')  # RFC 4180
     found = frame.load(str(out / "keys")).toArrow().to_pylist()
     wanted = [row | {"key": text(row["key"])} for row in KEYS.to_pylist()]
     if name == "csv":  # which has but one way to say nothing
@@ -239,15 +242,21 @@ def test_executors_write_and_hash_the_files(
 @pytest.mark.parametrize("name", ["json", "csv"])
 def test_texts_are_inert(spark: Any, tmp_path: Path, name: str) -> None:
     """For a terminal, and for a spreadsheet that opens the CSV; base64 is left to be decoded."""
-    evil = ["=1+1", "+1", "-1", "@a", "\x1b]52;c;x\x07", "a\u202eb", "\x00\r\n", "a=1"]
-    shown = ["=1+1", "+1", "-1", "@a", "\\x1b]52;c;x\\x07", "a\\u202eb", "\\x00\\r\\n", "a=1"]
+    formulas = ["=1+1", "+1", "-1", "@a", " =1", "\uff1d1+1"]
+    evil = [*formulas, "\x1b]52;c;x\x07", "a\u202eb", "\x00\r\n", "a=1", 'x",=1,"', "x\\", "x;=1"]
+    shown = [*formulas, "\\x1b]52;c;x\\x07", "a\\u202eb", "\\x00\\r\\n", *evil[-4:]]
     table = pa.table({"text": evil, "key": [b"\xf8\x00"] * len(evil)})
     Sink(tmp_path / "out", "mark.json", name).write(spark, {"t": table}, ABOUT)
-    frame = spark.read.format(name).option("header", True).load(str(tmp_path / "out/t"))
-    found = frame.toArrow().to_pylist()
-    quoted = [f"'{one}" if name == "csv" and one[0] in "=+-@" else one for one in shown]
+    frame = spark.read.format(name).option("header", True).option("escape", '"')
+    found = frame.load(str(tmp_path / "out/t")).toArrow().to_pylist()
+    quoted = [f"'{one}" if name == "csv" and one in formulas else one for one in shown]
     assert [row["text"] for row in found] == quoted
     assert {row["key"] for row in found} == {"+AA="}
+    if name == "csv":  # as a spreadsheet reads it
+        (part,) = (tmp_path / "out/t").glob("part-*")
+        text = part.read_text(encoding="utf-8")
+        assert [row[0] for row in csv.reader(text.splitlines())][1:] == quoted
+        assert all(line.startswith('"') for line in text.splitlines())
 
 
 @pytest.mark.spark

@@ -33,6 +33,7 @@ def drawn(seed: int) -> list[Row]:
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("most", [1, 7, 100, 2000])
 def test_they_are_those_of_a_sort(spark: Any, most: int) -> None:
     rows = drawn(most)

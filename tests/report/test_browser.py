@@ -197,6 +197,7 @@ def test_waves_at_another_throttle_and_with_a_start(visit, grown):
     assert last.last.inner_text() == "–"
 
 
+@pytest.mark.long
 def test_the_last_of_many_waves_is_shown(visit):
     page = visit(render(documents.random_plan(36, 600, 20, waves=260)))
     rows = page.locator("#waves-table tbody tr")
@@ -215,6 +216,7 @@ def test_of_many_brokers_the_change_is_shown_first(visit):
     assert page.locator("#heat tbody td").first.inner_text().isdigit()
 
 
+@pytest.mark.long
 def test_a_broker_is_marked_in_the_loads_once_it_is_chosen(visit, grown):
     page = visit(grown)
     key, band = page.locator("#picked-key"), page.locator('[data-load="replicas"] .slot.picked')
@@ -267,6 +269,7 @@ EXPLAINED = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("options", "dead"), EXPLAINED, ids=str)
 def test_a_partition_is_explained_as_on_the_terminal(visit, options, dead):
     """Every changed partition's sentences, against those of ``plan --explain``."""

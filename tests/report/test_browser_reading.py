@@ -217,3 +217,11 @@ def test_a_table_that_is_cut_shows_that_there_is_more(visit, grown):
     assert "more-right" not in box.get_attribute("class")
     wide = visit(grown, width=1280).locator(".scroll", has_text="waves/001.json")
     assert "more-right" not in wide.first.get_attribute("class")
+
+
+def test_removed_replicas_are_as_large_as_those_that_stay(visit, grown):
+    sizes = visit(grown, width=390).eval_on_selector_all(
+        "#rows del, #rows ins", "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
+    )
+    assert len(sizes) > 20
+    assert max(sizes) == min(sizes) >= 13

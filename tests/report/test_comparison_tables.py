@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from partage.report.comparison import COLUMNS, comparison_of
+from partage.report.comparison import COLUMNS, LOADS, comparison_of
 from partage.report.comparison_tables import print_compare
 from tests.report import plan_documents as documents
 
@@ -28,6 +28,7 @@ def test_one_table_shows_what_decides():
     assert row[1:] == ["54–81", "0", "133/124", "918", "GB", "18–24", "33/24", "42/33", "no"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", range(40, 150, 5))
 def test_a_wider_terminal_shows_no_less(width):
     narrow, wide = (
@@ -37,8 +38,9 @@ def test_a_wider_terminal_shows_no_less(width):
     (full,) = (line.split() for line in wide if "rack-greedy" in line)
     assert set(row) <= set(full)
     assert max(cell_len(line.rstrip()) for line in narrow) <= width
-    names = {column.name for column in COLUMNS}
+    names = {column.name for column in COLUMNS if column.group != LOADS}
     notes = " ".join(" ".join(narrow).split()).partition("Not shown: ")[2]
+    notes = notes.partition("see compare")[0]
     hidden = {name for name in names if f"{name};" in notes or f"{name}:" in notes}
     assert len(names) - len(hidden) == len(row) - row.count("GB") - row.count("s") - 1
 
@@ -52,7 +54,8 @@ def test_compare():
     assert leaders[1:] == (["18–24", "61", "33/24", "42/33", "0", "yes", "no", "no", "0.02", "s"])
     legend = " ".join(text.split())
     assert "rack down: the same after any one rack fails" in legend
-    assert legend.endswith("optimal: every exact stage meets its bound.")
+    assert "optimal: every exact stage meets its bound. " in legend
+    assert legend.endswith("exact is proven optimal: 124 moves, 856 GB to copy.")
 
 
 def test_leaders_balanced_by_rate_are_shown_and_ranked_by_rate():
@@ -76,6 +79,21 @@ def test_a_plan_with_a_gap_is_not_called_optimal_without_naming_it():
     assert row[-1] == "nearly"
     assert "◆ exact: optimal except leader rate (0.043 % above its bound)" in text
     assert "nearly" not in printed(documents.comparison())
+    assert text.endswith("\nNo plan is proven optimal in every stage.\n")
+    comparison["strategies"]["exact"]["gaps"] = {}
+    comparison["strategies"]["greedy"] |= {"optimal": True}
+    assert "exact, greedy are proven optimal; exact: 124 moves" in printed(comparison)
+
+
+def test_loads_are_shown_where_they_are_known():
+    comparison = documents.comparison()
+    load = {"min": 97, "max": 130, "fair": 100, "band": [95, 105], "bound": 100}
+    after = {"after_failure": {"max": 149, "bound": 110}}
+    comparison["strategies"]["exact"]["resources"] = {"disk": load, "out": load | after}
+    lines = printed(comparison, verbose=True).splitlines()
+    start = lines.index("Strategies: loads of the brokers, in % of the fair share")
+    row = next(line.split() for line in lines[start:] if line.split()[:1] == ["exact"])
+    assert row == ["exact", "97–130", "97–130", "149/110"]
 
 
 def test_compare_on_a_wide_terminal_is_one_table():

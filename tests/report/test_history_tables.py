@@ -79,15 +79,17 @@ def test_the_replays_beside_what_happened() -> None:
     assert "Not possible: streams, connect (--json shows why)" in lines
     assert not any(line.startswith("connect") for line in lines)
     # the last thing that is said, with the numbers below
-    last = lines.index(
-        "None of Kafka's assignors would have saved any of the 19.3 s without an owner"
+    last = lines.index("without an owner")
+    assert lines[last - 1].rstrip() == (
+        "java-eager-whole: none of Kafka's assignors would have saved any of the 19.3 "
+        "partition-seconds"
     )
     assert lines[last + 1] == "group.protocol=consumer would have saved nothing of it"
     numbers = [line.rsplit(maxsplit=2) for line in lines[last + 5 :]]
     assert [row[0].strip() for row in numbers][:3] == [
         "as in the logs",
         "of it until crashed members were removed",
-        "range, which was used, replayed",
+        "range, the group's, replayed",
     ]
     assert [row[1:] for row in numbers[:2]] == [["19.3", "s"], ["18.0", "s"]]
     assert float(numbers[2][1]) == replays["range"]["eager"]["unowned_partition_seconds"].__round__(

@@ -19,6 +19,8 @@ import partage
 from partage.report.html import render
 from partage.report.page import changes, heat, movement
 from partage.report.page.packed import packed
+from partage.report.page.tiles import tiles
+from partage.report.view import view
 from partage.report.view.checking import COUNT_MOVES
 from tests import bundled
 from tests.report import plan_documents as documents
@@ -304,3 +306,14 @@ def test_documents_with_little_in_them():
     for key in ("partage", "options", "binding", "gaps", "warnings", "waves", "fingerprint"):
         del bare[key]
     assert "Nothing to do" in render(bare, {"strategies": {}}, {})
+
+
+def test_durations_have_one_format(grown):
+    shown = re.sub(r"(?s)<(script|style).*?</\1>", "", grown)
+    assert re.search(r"\d\s(?:min|h)\b", shown)
+    assert not re.search(r"\d:\d\d|h:min", shown)
+
+
+def test_every_key_figure_has_a_meaning():
+    for document in (documents.grown(), documents.unchanged(), documents.small()):
+        assert all(tile.note or tile.before for tile in tiles(view(document)))

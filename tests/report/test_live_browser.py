@@ -36,4 +36,7 @@ def test_it_opens_without_a_complaint_and_fits(
     )
     assert tall[:3] == [tall[0]] * 3
     assert tall[0] > 20
+    axis = page.locator(".time svg text").first.bounding_box()
+    assert axis is not None
+    assert axis["height"] > 10  # readable on a phone, too: the pictures scroll
     page.close()

@@ -109,9 +109,11 @@ def test_groups() -> None:
     assert rows[0]["exact"]["moves"] == 1
     assert rows[0]["lag"] == {"t": [5, None, None, 7]}
     assert rows[1]["exact"] is None
+    assert printed(print_groups, []) == "The cluster has no consumer groups.\n"
     text = printed(print_groups, rows)
     lines = [line.split() for line in text.splitlines()]
     assert ["billing", "Stable", "range", "2", "1–3", "12", "2", "1"] in lines
+    assert text.endswith("\n2 consumer groups; furthest behind: billing, 12 records\n")
     text = printed(print_group, rows[0])
     lines = [line.split() for line in text.splitlines()]
     assert ["c1", "host", "a", "3", "5", "t-0,", "t-1,", "t-2"] in lines

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,6 +19,8 @@ from partage.report.pictures import assignment_svg, placement_svg, simulation_sv
 from partage.report.pictures.simulation import NO_OWNER
 
 GROUPS = Path(partage.__file__).parent / "data" / "groups"
+DIGIT = 6.2
+"""Pixels of a digit in 11 px."""
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -85,6 +89,13 @@ def test_a_large_plan_is_drawn_where_it_changes(
     assert partage_run(f"plan {cluster} --picture {tmp_path}/a.svg") == 0
     svg = (tmp_path / "a.svg").read_text("utf-8")
     assert {"exact: 200 moves", "117", "54", "and 102 more partitions"} <= set(texts(svg))
+    counts = [
+        (float(text.get("y", "0")), float(text.get("x", "0")))
+        for text in ElementTree.fromstring(svg).iter(f"{SVG}text")
+        if re.fullmatch(r"\d{2,3}", text.text or "")
+    ]
+    beside = [b[1] - a[1] for a, b in pairwise(sorted(counts)) if a[0] == b[0]]
+    assert min(beside) >= 3 * DIGIT  # no count overprints its neighbour
     wide = [{"id": broker} for broker in range(40)]
     one = partage.Cluster.from_json(
         {"brokers": wide, "partitions": [{"topic": "t", "partition": 0, "replicas": [39]}]}

@@ -105,7 +105,15 @@ def test_commands_write_the_page_beside_what_they_print(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (390, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.long),
+        pytest.param(390, "light", marks=pytest.mark.long),
+    ],
+)
 def test_pages_fit_the_screen(visit: Any, width: int, scheme: str) -> None:
     group = Group(
         {"topic-with-a-long-name": 40},

@@ -25,10 +25,11 @@ from partage.brokers.solving import solve
 from partage.consumers.simulation import simulate
 from partage.report.check_lines import print_verdict
 from partage.report.comparison_tables import print_compare
-from partage.report.group_tables import print_simulation
+from partage.report.group_tables import print_assignment, print_simulation
 from partage.report.plan_tables import print_plan
 from partage.report.printing import PrintableConsole
 from tests.bundled import grown, uneven_racks
+from tests.report.test_what_if_tables import SHOWN as WHAT_IFS
 
 SCREENS = Path(__file__).parent / "screens"
 DATA = files("partage") / "data"
@@ -98,7 +99,7 @@ def test_plan_by_rate(screen: Screen) -> None:
     rates = np.array([one["size_bytes"] for one in cluster.to_json()["partitions"]]) / 5000
     problem = Problem.resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates)
     print_plan(solve(problem).document(), screen.console)
-    assert screen.shows("plan-by-rate") <= LINES - 5
+    assert screen.shows("plan-by-rate") <= LINES - 4
 
 
 def test_compare(compared: dict[str, Any], screen: Screen) -> None:
@@ -110,6 +111,19 @@ def test_check(plan: Plan, screen: Screen, tmp_path: Path) -> None:
     plan.write(tmp_path / "plan")
     print_verdict(partage.check(tmp_path / "plan"), screen.console)
     screen.shows("check")
+
+
+@pytest.mark.parametrize("name", ["failures", "growth", "churn"])
+def test_what_if(name: str, screen: Screen) -> None:
+    show, value, _ = WHAT_IFS[name]
+    show(value, screen.console)
+    screen.shows(f"what-if-{name}")
+
+
+def test_assign(screen: Screen) -> None:
+    found = partage.assign(str(DATA / "groups" / "failover.json"), "sticky")
+    print_assignment(found, "sticky", screen.console)
+    screen.shows("assign")
 
 
 @pytest.mark.parametrize("name", ["crash", "migration", "streams"])
@@ -128,7 +142,7 @@ def test_numbers_in_colour_have_a_legend(
     played = simulate(scenario, ["range"], None, None)
     shown: list[Callable[[Console], None]] = [
         lambda console: print_plan(plan.document(), console, verbose=True),
-        lambda console: print_plan(plan_by_load.document(), console),
+        lambda console: print_plan(plan_by_load.document(), console, verbose=True),
         lambda console: print_compare(compared, console),
         lambda console: print_simulation(played, console, "member"),
     ]

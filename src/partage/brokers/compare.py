@@ -14,7 +14,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from partage.brokers.load import known_loads, resource_figures
 from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
@@ -24,6 +26,8 @@ from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json
 from partage.frames import arrow_table, data_frame, html_table
+
+Floats = npt.NDArray[np.float64]
 
 SEED = 6
 """The seed of the other order of the input."""
@@ -42,6 +46,8 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """The value that ``partage compare --json`` prints."""
+        made = [answer for answer in self.plans.values() if not isinstance(answer, str)]
+        loads = known_loads(made[0].problem) if made else None
         return {
             "strategies": {
                 name: {"cannot": answer}
@@ -49,6 +55,11 @@ class Comparison:
                 else {
                     **answer.figures,
                     **_rates_led(answer),
+                    **(
+                        {}
+                        if loads is None
+                        else {"resources": resource_figures(loads, answer.after)}
+                    ),
                     "deterministic": self.deterministic.get(name),
                 }
                 for name, answer in self.plans.items()
@@ -198,6 +209,11 @@ def deterministic(
     return same
 
 
+def _some_known(rate: Floats) -> list[float | None]:
+    """Rates, None where not known."""
+    return [None if np.isnan(one) else one for one in rate.tolist()]
+
+
 def _in_another_order(problem: Problem) -> Problem:
     """The same problem, with brokers and partitions listed in another order."""
     cluster, random = problem.cluster, Random(SEED)
@@ -206,12 +222,16 @@ def _in_another_order(problem: Problem) -> Problem:
     rows = list(range(cluster.partitions))
     random.shuffle(brokers)
     random.shuffle(rows)
+    rates = (cluster.bytes_in, cluster.bytes_out)
+    bytes_in, bytes_out = (() if rate is None else _some_known(rate[rows]) for rate in rates)
     shuffled = Cluster.build(
         brokers,
         [cluster.topics[cluster.topic[row]] for row in rows],
         cluster.partition[rows].tolist(),
         [lists[row] for row in rows],
         cluster.size_bytes[rows].tolist(),
+        bytes_in=bytes_in,
+        bytes_out=bytes_out,
     )
     shuffled = replace(
         shuffled,

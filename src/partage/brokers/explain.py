@@ -8,7 +8,7 @@ therefore a lower bound on the cost of placing the replica there instead.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,8 @@ class Instead:
 
 @dataclass(frozen=True)
 class Reason:
-    """One replica: its broker, what happens to it, the rule in words, the broker's prices."""
+    """One replica: its broker, what happens to it, the rule in words, the broker's prices; if every
+    load is balanced, its loads: by resource ``before``, ``after``, ``fair`` and ``band``."""
 
     broker: int
     rack: str | None
@@ -51,6 +52,7 @@ class Reason:
     why: str
     prices: dict[str, int]
     instead: Instead | None
+    loads: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +140,8 @@ class _Prices:
         self.plan, self.row, self.problem = plan, row, plan.problem
         self.cluster = plan.before
         options = self.problem.options
-        self.priced = bool(self.problem.chosen[row]) and not (options.no_moves or options.by_size)
+        unpriced = options.no_moves or options.by_size or options.by_load
+        self.priced = bool(self.problem.chosen[row]) and not unpriced
         if not self.priced:
             return
         topic = int(self.cluster.topic[row])
@@ -163,7 +166,24 @@ class _Prices:
             why=self._why(broker, place, fate, before, after),
             prices={cost: int(price[slot]) for cost, price in self.of.items()} if known else {},
             instead=self._instead(slot, after) if known and fate != "goes" else None,
+            loads=self._loads(place),
         )
+
+    def _loads(self, place: int) -> dict[str, dict[str, Any]]:
+        """By resource, the broker's load before and after, its fair share and its band."""
+        before, after = (
+            figures.get("resources", {})
+            for figures in (self.plan.figures_before, self.plan.figures)
+        )
+        return {
+            name: {
+                "before": before[name]["brokers"][place]["load"],
+                "after": figures["brokers"][place]["load"],
+                "fair": figures["brokers"][place]["fair"],
+                "band": figures["brokers"][place]["band"],
+            }
+            for name, figures in after.items()
+        }
 
     def _why(self, broker: int, place: int, fate: str, before: list[int], after: list[int]) -> str:
         problem = self.problem
@@ -179,6 +199,12 @@ class _Prices:
         change = f"broker {broker} goes from {old} to {new} replicas"
         if fate == "goes":
             return self._why_it_goes(broker, place, before, after, change)
+        if problem.options.by_load:
+            copied = int(self.cluster.size_bytes[self.row])
+            does = (
+                f"coming copies {copied:,} bytes" if fate == "comes" else "staying copies nothing"
+            )
+            return f"{does}; {change}"
         if fate == "comes":
             return f"{change}: this takes one move, and a fair share needs at least that"
         return f"staying costs no move; {change}"
@@ -235,7 +261,7 @@ class _Prices:
 
 def _leader(plan: Plan, before: list[int], after: list[int]) -> str:
     rate = plan.problem.options.leaders == "rate"
-    what = "bytes in per second" if rate else "leaders"
+    what = "bytes in per second" if rate else "loads" if plan.problem.options.by_load else "leaders"
     if before[0] == after[0]:
         return f"broker {after[0]} stays the leader"
     if before[0] not in after:

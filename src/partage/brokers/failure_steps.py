@@ -9,12 +9,12 @@ whatever else is balanced. A step changes one list or two:
 
 Steps keep what counts more: leaders per broker (by rate also which broker leads), replicas and
 bytes per broker as far as they are balanced, moves, bytes moved, topic spread, the rack rule. First
-replica sets change, and the new ones get their best order, with the fewest changes of leaders; then
-orders alone. Where every load is balanced, or nothing moves, only orders change. Each step lowers
-the excess: by how much survivors lead more than one less than the worst; or, at equal excess, the
-sum of squares. Only lists that differ from today's change their order, so a second run changes
-nothing. Where the bounds over all placements are met, the search does not begin; it does not prove
-its result.
+replica sets change, and the new ones get their best order, in which leaders may be more even, with
+the fewest changes of leaders; then orders alone. Where every load is balanced, or nothing moves,
+only orders change. Each step lowers the excess: by how much survivors lead more than one less than
+the worst; or, at equal excess, the sum of squares. Only lists that differ from today's change their
+order, so a second run changes nothing. Where the bounds over all placements are met, the search
+does not begin; it does not prove its result.
 """
 
 from __future__ import annotations

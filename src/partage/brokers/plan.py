@@ -161,6 +161,11 @@ class Plan:
         }
 
     @cached_property
+    def figures_before(self) -> dict[str, Any]:
+        """The figures of the placement before the plan."""
+        return self._placement_figures(self.before)
+
+    @cached_property
     def _load_model(self) -> LoadModel:
         return LoadModel.of(self.problem)
 
@@ -185,7 +190,7 @@ class Plan:
             "topics": list(self.before.topics),
             "partitions": self._partition_columns(),
             "figures": {
-                "before": self._placement_figures(self.before),
+                "before": self.figures_before,
                 # without the seconds: the same input gives the same bytes
                 "after": {k: v for k, v in self.figures.items() if k != "seconds"},
             },

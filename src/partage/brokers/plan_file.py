@@ -87,14 +87,36 @@ class FailureFigures(msgspec.Struct, frozen=True):
     offline: Int64 | None = None
 
 
+class BrokerLoad(msgspec.Struct, frozen=True):
+    """A load of one broker, and its fair share and band if it may hold replicas; the share of its
+    capacity that is free, and the partition that adds most to it, where known."""
+
+    broker: Int64
+    load: float
+    fair: float | None = None
+    band: tuple[float, float] | None = None
+    headroom: float | None = None
+    hottest: str | None = None
+
+
+class SurvivorFigures(msgspec.Struct, frozen=True):
+    """The most that a survivor of one broker's failure carries, and a lower bound on it."""
+
+    max: float
+    bound: float
+
+
 class ResourceFigures(msgspec.Struct, frozen=True):
-    """A load of the brokers: extremes, fair share, band, and a lower bound on ``max``."""
+    """A load of the brokers: extremes, fair share, band, a lower bound on ``max``; a row per
+    broker; after a failure, where leaders bring the load along."""
 
     min: float
     max: float
     fair: float
     band: tuple[float, float]
     bound: float
+    brokers: list[BrokerLoad] = []
+    after_failure: SurvivorFigures | None = None
 
 
 class PlanFigures(msgspec.Struct, frozen=True):
@@ -289,6 +311,10 @@ def _inconsistency(plan: PlanFile) -> str | None:
         row = next((i for i, one in enumerate(lists) if not one or not known.issuperset(one)), None)
         if row is not None:
             return f"partitions.{name}[{row}]: expected one or more of the listed broker ids"
+    for place in (plan.figures.before, plan.figures.after):
+        for name, figures in place.resources.items():
+            if figures.brokers and [row.broker for row in figures.brokers] != ids:
+                return f"figures: resources.{name}.brokers: expected the ids of the brokers"
     return _wave_inconsistency(plan.waves, known)
 
 

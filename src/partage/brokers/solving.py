@@ -15,7 +15,7 @@ from partage.brokers.failure_steps import improve_by_steps
 from partage.brokers.figures import Placement, changed_rows, one_width, rack_violations
 from partage.brokers.leaders import Led, lead, prove_order
 from partage.brokers.limiting_constraints import limiting_constraints
-from partage.brokers.load import load_hint, prove_loads
+from partage.brokers.load import load_hint, prove_loads, relieve_survivors
 from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
 from partage.brokers.placement.disks import disk_overflow
 from partage.brokers.plan import Plan, Progress
@@ -102,6 +102,7 @@ def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led | None]:
     led = None if strategy.ordered else lead(problem, answer)
     if led is not None and problem.options.strategy == EXACT:
         led = improve_by_steps(problem, improve_after_failures(problem, led))
+        led = relieve_survivors(problem, led) if problem.options.by_load else led
     return problem.cluster.with_replicas(answer if led is None else led.replicas), led
 
 

@@ -81,7 +81,6 @@ def plan(
         partage plan --bootstrap-server localhost:9092 -o plan/
     """
     from partage.brokers.directory import REPORT, check_writable
-    from partage.brokers.explain import explain as explain_partition
     from partage.brokers.solving import solve
 
     if out is not None:
@@ -91,7 +90,11 @@ def plan(
         progress("reading")
         source = _cluster(cluster, loads.sizes, bootstrap_server, command_config)
         made = solve(problem_of(source, options, loads), progress)
-        reasons = None if explain is None else explain_partition(made, explain)
+        reasons = None
+        if explain is not None:
+            from partage.brokers.explain import explain as explain_partition
+
+            reasons = explain_partition(made, explain)
         if out is not None:
             progress("writing")
             from partage.report.html import render

@@ -5,8 +5,46 @@ tests/cli/test_compat.py holds what is relied on: after an upgrade of typer it f
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from typer._click.core import Command, Context, ParameterSource
 from typer._click.exceptions import ClickException
 from typer._click.globals import get_current_context
+from typer._coercion import RuntimeParam, TypeDescriptor, build_runtime_param
+from typer.core import TyperArgument, TyperOption
 
-__all__ = ["ClickException", "Command", "Context", "ParameterSource", "get_current_context"]
+__all__ = [
+    "ClickException",
+    "Command",
+    "Context",
+    "ParameterSource",
+    "get_current_context",
+    "keep_values_of_their_type",
+]
+
+
+@dataclass(frozen=True)
+class _OfItsTypeAlready(RuntimeParam):
+    """Keeps a value that has the type of its parameter; typer converts every other one."""
+
+    typers: TypeDescriptor
+
+    def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = self.annotation
+        if kind is list[str] and all(type(one) is str for one in value):
+            return list(value)
+        if kind is float and type(value) is int:
+            return float(value)
+        if type(value) is kind:
+            return value
+        return build_runtime_param(self.typers).coerce(value, param, ctx)
+
+
+def keep_values_of_their_type(context: Context) -> None:
+    """Let the parameters of a command keep values that need no conversion, such as text, flags and
+    defaults: typer converts with pydantic, whose import is a third of a short command's time."""
+    for one in context.command.get_params(context):
+        if isinstance(one, (TyperArgument, TyperOption)):
+            typers = one.type_descriptor
+            one._runtime_param = _OfItsTypeAlready(typers.parameter_info, typers.annotation, typers)

@@ -354,14 +354,14 @@ def _checked_count(concurrency: int | None) -> int | None:
 
 
 def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address: str) -> None:
-    """Print what will change, and ask unless ``--yes``."""
+    """Print what will change, and ask unless it is nothing or ``--yes``."""
     from partage.errors import InputError
     from partage.live.execution.least_time import MONTH, least_seconds, receiving
     from partage.report.execution_lines import print_pending_changes
 
     statuses = ready.plan.statuses(ready.cluster.partitions)
+    left = [ready.plan.changes[key] for key, one in statuses.items() if one.value != "done"]
     if isinstance(rate, int) and not options.force:
-        left = [ready.plan.changes[key] for key, one in statuses.items() if one.value != "done"]
         seconds = least_seconds(receiving(left), rate)
         if seconds > MONTH:
             raise InputError(
@@ -373,7 +373,7 @@ def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address:
         known = rate, ready.warnings, output.console(), ready.required, ready.source
         cluster = f"Cluster {ready.cluster.cluster_id} at {address}"
         print_pending_changes(ready.plan, statuses, *known, cluster)
-    if options.yes:
+    if options.yes or not left:
         return
     if not sys.stdin.isatty():
         raise InputError(

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import RUNNING, BootstrapServer, CommandConfig, Json
+from partage.cli.arguments import RUNNING, BootstrapServer, CommandConfig, Json, ResultPage
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from partage.measured_loads.rates import MeasuredRates
 
 
@@ -137,6 +139,7 @@ def groups(
     ] = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
+    report: ResultPage = None,
     json: Json = False,
 ) -> None:
     """Show consumer groups: members with their partitions, lag, and the exact assignment.
@@ -153,6 +156,7 @@ def groups(
     from partage.report.live_tables import print_group, print_groups
     from partage.report.printing import remark
 
+    output.check_files(report=report)
     connection = Connection.of(bootstrap_server, command_config)
     warnings: list[str] = []
     with output.progress(quiet=json) as progress, connection.admin() as admin:
@@ -162,22 +166,25 @@ def groups(
             warnings.append(f"some topics may be hidden: {missing_acls([missing])}")
         found = read_groups(admin, warnings, None if name is None else [name])
     rows = [group.described() for group in found]
+
+    def show(console: Console) -> None:
+        if name is None:
+            print_groups(rows, console)
+        for group, row in zip(found, rows, strict=True) if name is not None else ():
+            print_group(row, console)
+            exact = group.exact()
+            if exact is not None:
+                console.print("\nThe exact assignment, starting from this one:", highlight=False)
+                print_assignment(exact, group.exact_assignor, console)
+        for warning in warnings:
+            remark(warning, console)
+
+    output.write_page(report, "groups", show)
     if json:
         output.print_json({"groups": rows, "warnings": warnings})
         return
     console = output.console()
-    if name is None and not rows:
-        console.print("The cluster has no consumer groups.", highlight=False)
-    elif name is None:
-        print_groups(rows, console)
-    for group, row in zip(found, rows, strict=True) if name is not None else ():
-        print_group(row, console)
-        exact = group.exact()
-        if exact is not None:
-            console.print("\nThe exact assignment, starting from this one:", highlight=False)
-            print_assignment(exact, group.exact_assignor, console)
-    for warning in warnings:
-        remark(warning, console)
+    show(console)
     if name is None and found:
         behind = max(found, key=lambda group: sum(group.lag.values()))
         next_step.show(console, "groups", behind.name, *next_step.cluster_options("groups"))

@@ -31,6 +31,7 @@ from rich.text import Text
 from typer.core import TyperOption
 
 from partage.cli.arguments import assignor_names, strategy_names
+from partage.cli.compat import keep_values_of_their_type
 from partage.printable import printable
 from partage.redaction import redacted
 from partage.report.printing import PrintableConsole
@@ -99,6 +100,10 @@ def _animated() -> bool:
 
 class Context(typer.Context):
     """The context of a command; prints its help with the same width and colours as tables."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        keep_values_of_their_type(self)
 
     def get_help(self) -> str:
         from typer import rich_utils

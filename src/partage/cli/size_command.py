@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import GROUPS, Json
+from partage.cli.arguments import GROUPS, Json, ResultPage
 from partage.cli.loads import From, Rate, To, profile_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _PER_WEIGHT = 1000
 """Seconds: a profile's weights are what comes in during this time."""
@@ -46,6 +49,7 @@ def size(
     since: From = None,
     until: To = None,
     rate: Rate = "mean",
+    report: ResultPage = None,
     json: Json = False,
 ) -> None:
     """Find how few members a group needs, and an assignment to them with the fewest moves.
@@ -62,6 +66,7 @@ def size(
     from partage.units import Percent
     from partage.units import Rate as Speed
 
+    output.check_files(report=report)
     speed = read_parameter("member_rate", Speed.of, member_rate)
     free = read_parameter("headroom", Percent.of, headroom)
     if free >= 1:
@@ -76,6 +81,11 @@ def size(
     per = 1 if measured is None else _PER_WEIGHT
     unit = "" if measured is None else "bytes" if measured.topics else "records"
     found = fewest_members(given, int(speed * per * (1 - free)))
+
+    def show(console: Console) -> None:
+        print_group_size(found, speed, float(free), per, unit, console)
+
+    output.write_page(report, "size", show)
     if json:
         loads = found.to_json()
         output.print_json(
@@ -85,4 +95,4 @@ def size(
             | {"loads": {name: load / per for name, load in loads["loads"].items()}}
         )
         return
-    print_group_size(found, speed, float(free), per, unit, output.console())
+    show(output.console())

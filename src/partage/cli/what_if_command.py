@@ -264,7 +264,7 @@ def _run(
     def show(console: Console) -> None:
         print_value(value, console)
 
-    output.write_page(run.report, "what-if", show)
+    output.write_page(run.report, f"what-if {value['what_if']}", show)
     if run.json:
         output.print_json(value)
     else:

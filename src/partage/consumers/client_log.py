@@ -23,7 +23,7 @@ GROUP = "simulated"
 def client_log(found: Simulation) -> str:
     """The lines, in the order of time. Raises InputError for the consumer protocol, whose clients
     write other lines."""
-    if found.protocol == CONSUMER:
+    if CONSUMER in found.protocols.values():
         raise InputError("--client-log", "needs a classic protocol: eager or cooperative")
     lines = [*_starts_and_ends(found), *_rounds(found)]
     return "".join(f"{line}\n" for _, _, line in sorted(lines, key=itemgetter(0, 1)))

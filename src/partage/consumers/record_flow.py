@@ -25,7 +25,7 @@ from partage.consumers.scenario import ScenarioMember
 _TOLERANCE = 1e-9
 """Records and seconds up to this count as none."""
 _LAG_TOLERANCE = 1e-6
-_FROM_THE_START: Mapping[Partition, float] = {}
+_ALWAYS: Mapping[Partition, tuple[float, float]] = {}
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,12 @@ def pull(
     produce: Mapping[Partition, float],
     members: Mapping[str, ScenarioMember],
     until: float,
-    created: Mapping[Partition, float] = _FROM_THE_START,
+    lifetimes: Mapping[Partition, tuple[float, float]] = _ALWAYS,
 ) -> dict[Partition, LagCurve]:
-    """The lag of every partition over time. ``produce``: records per second, from the start or,
-    where it is in ``created``, from this moment on."""
-    curves: dict[Partition, LagCurve] = {p: [(created.get(p, 0.0), 0.0)] for p in produce}
+    """The lag of every partition over time. ``produce``: records per second; ``lifetimes``: from
+    when until when a partition exists, by default always."""
+    always = (0.0, until)
+    curves: dict[Partition, LagCurve] = {p: [(lifetimes.get(p, always)[0], 0.0)] for p in produce}
 
     def accumulate(partition: Partition, time: float) -> None:
         """No member has read the partition since the end of its curve."""
@@ -77,7 +78,10 @@ def pull(
             accumulate(partition, stretch.start)
         _drain(stretch, members[stretch.member].rate, produce, curves)
     for partition in produce:
-        accumulate(partition, until)
+        end = lifetimes.get(partition, always)[1]
+        accumulate(partition, end)
+        if end < until:
+            _add_point(curves[partition], end, 0.0)
     return curves
 
 
@@ -141,10 +145,10 @@ def push(
     spans: Sequence[OwnershipSpan],
     produce: Mapping[Partition, float],
     members: Mapping[str, ScenarioMember],
-    created: Mapping[Partition, float] = _FROM_THE_START,
+    lifetimes: Mapping[Partition, tuple[float, float]] = _ALWAYS,
 ) -> dict[str, PushLoad]:
-    """The load of every member if the broker pushed records. ``created``: as for ``pull``."""
-    sent_until = {partition: created.get(partition, 0.0) for partition in produce}
+    """The load of every member if the broker pushed records. ``lifetimes``: as for ``pull``."""
+    sent_until = {p: lifetimes[p][0] if p in lifetimes else 0.0 for p in produce}
     buffers = {name: _Buffer(member) for name, member in members.items()}
     for stretch in _stretches(spans):
         burst = sum(produce[p] * (stretch.start - sent_until[p]) for p in stretch.partitions)

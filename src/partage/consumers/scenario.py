@@ -5,8 +5,8 @@ Times are seconds from the start, rates records per second. The defaults are Kaf
 protocol the broker's ``consumer_heartbeat_interval`` 5 and ``assignment_interval`` 1), except that
 an empty group does not wait for more members (``initial_delay`` 0) and messages take no time
 (``latency`` 0). A member's ``pattern`` adds the topics whose whole name matches. ``topic_changes``
-create topics and add partitions; ``consumers.topic_metadata`` describes when clients learn of them
-(``metadata_max_age`` 300).
+create topics, add partitions and delete topics; ``consumers.topic_metadata`` describes when clients
+learn of them (``metadata_max_age`` 300).
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ class ScenarioMember:
     - ``client``: java, librdkafka or kafka-python, with the assignors that it comes with; the last
       two refuse to start with cooperative-sticky beside an eager assignor
     - ``process``, ``tags``: for streams, the client whose thread the member is, and its location
-    - ``config``: its consumer's configuration, for custom assignors and failover; ``user_data``:
-      sent with the subscription, whatever its assignor would send
+    - ``config``: its consumer's configuration: ``group.protocol``, ``group.remote.assignor``, and
+      what custom assignors and failover read; ``user_data``: sent with the subscription, whatever
+      its assignor would send
     """
 
     id: str
@@ -105,6 +106,11 @@ class ScenarioMember:
         return tuple(dict.fromkeys((*self.topics, *matching(self.pattern, topics))))
 
     @property
+    def speaks_consumer(self) -> bool:
+        """Whether it has ``group.protocol=consumer`` (KIP-848)."""
+        return str(self.config.get("group.protocol", "")).lower() == "consumer"
+
+    @property
     def ends_at(self) -> float:
         """When the process ends, infinity for never."""
         ends = [end for end in (self.leaves_at, self.crashes_at) if end is not None]
@@ -125,7 +131,8 @@ class Step:
 
 @dataclass(frozen=True)
 class TopicChange:
-    """From ``at`` on the topic has so many partitions: it is created, or some are added."""
+    """From ``at`` on the topic has so many partitions: it is created, some are added, or it is
+    deleted (0)."""
 
     at: float
     topic: str
@@ -178,18 +185,21 @@ class Scenario:
 
     @property
     def all_topics(self) -> dict[str, int]:
-        """Partition counts at the end."""
-        return {**self.topics, **{one.topic: one.partitions for one in self.topic_changes}}
+        """Partition counts at the end, or when a topic is deleted."""
+        changes = {one.topic: one.partitions for one in self.topic_changes if one.partitions}
+        return {**self.topics, **changes}
 
     @property
-    def created_at(self) -> dict[tuple[str, int], float]:
-        """When the partitions that do not exist from the start are created."""
-        count = dict(self.topics)
-        found: dict[tuple[str, int], float] = {}
-        for one in self.topic_changes:
-            before = count.get(one.topic, 0)
-            found.update(((one.topic, n), one.at) for n in range(before, one.partitions))
-            count[one.topic] = one.partitions
+    def lifetimes(self) -> dict[tuple[str, int], tuple[float, float]]:
+        """From when until when each partition exists."""
+        found: dict[tuple[str, int], tuple[float, float]] = {}
+        start = [TopicChange(0.0, topic, count) for topic, count in self.topics.items()]
+        for one in (*start, *self.topic_changes):
+            if not one.partitions:
+                old = [partition for partition in found if partition[0] == one.topic]
+                found.update((p, (found[p][0], min(one.at, self.until))) for p in old)
+            for number in range(one.partitions):
+                found.setdefault((one.topic, number), (one.at, self.until))
         return found
 
     @classmethod
@@ -214,6 +224,7 @@ class _RestartEntry(Struct, forbid_unknown_fields=True):
     at: _Moment
     back_at: _Moment
     assignors: list[Text] | None = None
+    config: dict[str, Any] | None = None
 
 
 class _MemberEntry(Struct, forbid_unknown_fields=True):
@@ -314,11 +325,18 @@ def _scenario(file: _ScenarioFile, where: str) -> Scenario:
 
 def _check_topics(file: _ScenarioFile, where: str) -> None:
     topics, last = dict(file.topics), 0.0
+    deleted: set[str] = set()
     for at, change in enumerate(file.topic_changes or []):
         place = f"topic_changes[{at}]"
         if change.at < last:
             raise InputError(where, f"{place}.at: expected at least {last:g} seconds, as before it")
         has, last = topics.get(change.topic, 0), change.at
+        if change.topic in deleted:
+            problem = f"topic {change.topic!r} was deleted: expected another name"
+            raise InputError(where, f"{place}.topic: {problem}")
+        if has and not change.partitions:
+            deleted.add(change.topic)
+            continue
         if change.partitions <= has:
             problem = f"topic {change.topic!r} has {has} by then: expected more"
             raise InputError(where, f"{place}.partitions: {problem}")
@@ -350,6 +368,7 @@ def _members(file: _ScenarioFile, where: str) -> list[ScenarioMember]:
     for at, entry in enumerate(file.members):
         given = _given(entry) | {"topics": tuple(entry.topics)}
         _check_pattern(entry, f"{where}: members[{at}]")
+        _check_protocols(entry, f"{where}: members[{at}]")
         given["instance_id"] = entry.instance_id or None
         given["assignors"] = tuple(entry.assignors or ())
         restarts = given.pop("restarts", ())
@@ -372,7 +391,8 @@ def _processes(
     member: ScenarioMember, restarts: Sequence[_RestartEntry], where: str
 ) -> Iterator[ScenarioMember]:
     """The processes of a member that closes its consumer and starts again: ``C0``, then ``C0-2``
-    and so on. They keep its settings, and their assignors until another list is given."""
+    and so on. They keep its settings, and their assignors and configuration until others are
+    given."""
     now = member
     for at, restart in enumerate(restarts):
         place = f"{where}.restarts[{at}]"
@@ -387,6 +407,7 @@ def _processes(
             id=f"{member.id}-{at + 2}",
             joins_at=restart.back_at,
             assignors=tuple(restart.assignors or now.assignors),
+            config={**now.config, **(restart.config or {})},
         )
     yield now
 
@@ -396,6 +417,14 @@ def _check_pattern(entry: _MemberEntry, where: str) -> None:
         compile_pattern(entry.pattern or "")
     except ValueError as error:
         raise InputError(where, f"pattern {shown(entry.pattern)}: {error}") from None
+
+
+def _check_protocols(entry: _MemberEntry, where: str) -> None:
+    for config in (entry.config, *(one.config for one in entry.restarts or [])):
+        named = (config or {}).get("group.protocol", "classic")
+        if str(named).lower() not in ("classic", "consumer"):
+            problem = f"config: group.protocol {shown(named)}: expected classic or consumer"
+            raise InputError(where, problem)
 
 
 def _given(entry: Struct) -> dict[str, Any]:

@@ -40,6 +40,8 @@ from partage.consumers.protocol import (
     ConsumerGroupCoordinator,
     ConsumerProtocolMember,
     Coordinator,
+    MigratingCoordinator,
+    MixedGroupCoordinator,
     Network,
     Partition,
     SimulatedConsumer,
@@ -48,6 +50,7 @@ from partage.consumers.protocol import (
     make_leader,
 )
 from partage.consumers.protocol.consumer import Phase
+from partage.consumers.protocol.coordinator import MemberIds
 from partage.consumers.protocol.leader import Instances, Leader, Subscriptions
 from partage.consumers.protocol.messages import Partitions
 from partage.consumers.read_again import COMMIT_INTERVALS, read_again
@@ -153,12 +156,12 @@ class Simulation:
     def lag(self) -> dict[Partition, LagCurve]:
         """The lag of each partition over time, when members pull."""
         scenario = self.scenario
-        return pull(self.spans, self.produce, self.members, scenario.until, scenario.created_at)
+        return pull(self.spans, self.produce, self.members, scenario.until, scenario.lifetimes)
 
     @cached_property
     def pushed(self) -> dict[str, PushLoad]:
         """By member, the load if the broker pushed records instead."""
-        return push(self.spans, self.produce, self.members, self.scenario.created_at)
+        return push(self.spans, self.produce, self.members, self.scenario.lifetimes)
 
     @cached_property
     def steps(self) -> list[StepCost]:
@@ -175,9 +178,11 @@ class Simulation:
     def read_again(self, commit_interval: float) -> dict[Partition, float]:
         """Records by partition that are read twice because a member crashed, if members commit
         every ``commit_interval`` seconds."""
-        rounds = [(one.at, one.assignment.keys()) for one in self.rounds]
-        if self.protocol == CONSUMER:  # an epoch does not make members commit
-            rounds = sorted((m.joins_at, {m.id: ()}.keys()) for m in self.scenario.members)
+        consumer = {name for name, spoken in self.protocols.items() if spoken == CONSUMER}
+        rounds = [(one.at, one.assignment.keys() - consumer) for one in self.rounds]
+        # an epoch does not make members of the consumer protocol commit
+        rounds += [(m.joins_at, {m.id}) for m in self.scenario.members if m.id in consumer]
+        rounds.sort(key=lambda found: found[0])
         spans, lag = self.spans, self.lag
         return read_again(spans, rounds, lag, self.produce, self.members, commit_interval)
 
@@ -275,7 +280,8 @@ def simulate(
     - ``protocol``: ``eager`` or ``cooperative``: what members revoke, and when; by default what all
       assignors of a member support. Streams and connect are always cooperative. ``consumer``: the
       broker assigns (KIP-848), with uniform, its default, or range, or what a member's ``config``
-      has as ``group.remote.assignor``; the members' lists do not count
+      has as ``group.remote.assignor``; the members' lists do not count. Without ``consumer``, only
+      the members whose ``config`` has ``group.protocol=consumer`` speak it
     - ``mode``: as for ``partage.assign``; applies to the assignors that have modes
 
     Raises InputError for an unknown name and for a mode that no assignor of the scenario has.
@@ -285,10 +291,12 @@ def simulate(
         expected = ", ".join((*PROTOCOLS, CONSUMER))
         raise InputError(f"protocol {shown(protocol)}", f"expected one of {expected}")
     default = [assignor_name(n) for n in ([assignor] if isinstance(assignor, str) else assignor)]
-    if protocol == CONSUMER or (protocol is None and default == ["uniform"]):
+    every = all(member.speaks_consumer for member in scenario.members)
+    if protocol == CONSUMER or (protocol is None and (every or default == ["uniform"])):
         return _simulate_consumer_protocol(scenario, default, mode)
     scenario = _with_assignors(scenario, default)
-    listed = (name for member in scenario.members for name in member.assignors)
+    classic = [member for member in scenario.members if not member.speaks_consumer]
+    listed = (name for member in classic for name in member.assignors)
     names = list(dict.fromkeys((*default, *listed)))
     assignors = {name: find_assignor(name) for name in names}
     check_mode(mode, assignors)
@@ -304,7 +312,11 @@ def simulate(
             for member in scenario.members
         ]
         scenario = replace(scenario, members=tuple(members))
-    coordinator = Coordinator(scenario.generation, initial_delay=scenario.initial_delay)
+    mixed = len(classic) < len(scenario.members)
+    if mixed and application is not None:
+        problem = "members with group.protocol=consumer: leave them out"
+        raise InputError(f"assignor {application.assignor}", problem)
+    coordinator = _migrating(scenario, mode) if mixed else _classic(scenario)
     run = _Run(scenario, protocol, assignors, mode, coordinator, application)
     return run.play(", ".join(default or names))
 
@@ -313,21 +325,15 @@ def _simulate_consumer_protocol(
     scenario: Scenario, default: Sequence[str], mode: str | None
 ) -> Simulation:
     """Simulate with the consumer protocol; see ``simulate``."""
-    if scenario.consumer_heartbeat_interval >= scenario.session_timeout:
-        problem = "expected less than session_timeout"
-        raise InputError("consumer_heartbeat_interval", problem)
+    _check_heartbeats(scenario)
     default = default or ["uniform"]
     if len(default) > 1:
         raise InputError("assignor", f"{', '.join(default)}: protocol consumer takes one")
-    members = []
-    for member in scenario.members:
-        asked = member.config.get("group.remote.assignor", default[0])
-        if asked not in ("uniform", "range"):
-            problem = "protocol consumer needs one of uniform, range"
-            raise InputError(f"assignor {shown(asked)}", problem)
-        members.append(replace(member, assignors=(assignor_name(asked),)))
-    scenario = replace(scenario, members=tuple(members))
-    names = dict.fromkeys(name for member in members for name in member.assignors)
+    scenario = replace(
+        scenario,
+        members=tuple(_asking_broker(member, default[0]) for member in scenario.members),
+    )
+    names = dict.fromkeys(name for member in scenario.members for name in member.assignors)
     assignors = {name: find_assignor(name, CONSUMER) for name in names}
     check_mode(mode, assignors)
     coordinator = ConsumerGroupCoordinator(
@@ -340,10 +346,44 @@ def _simulate_consumer_protocol(
     return _Run(scenario, CONSUMER, assignors, mode, coordinator).play(", ".join(names))
 
 
+def _check_heartbeats(scenario: Scenario) -> None:
+    if scenario.consumer_heartbeat_interval >= scenario.session_timeout:
+        problem = "expected less than session_timeout"
+        raise InputError("consumer_heartbeat_interval", problem)
+
+
+def _asking_broker(member: ScenarioMember, default: str) -> ScenarioMember:
+    """A member of the consumer protocol with the broker's assignor that it asks for as its list."""
+    asked = member.config.get("group.remote.assignor", default)
+    if asked not in ("uniform", "range"):
+        problem = "protocol consumer needs one of uniform, range"
+        raise InputError(f"assignor {shown(asked)}", problem)
+    return replace(member, assignors=(assignor_name(asked),))
+
+
+def _classic(scenario: Scenario) -> Coordinator:
+    return Coordinator(scenario.generation, initial_delay=scenario.initial_delay)
+
+
+def _migrating(scenario: Scenario, mode: str | None) -> MigratingCoordinator:
+    """The coordinator of members of both protocols."""
+    _check_heartbeats(scenario)
+    assign = make_broker_assignor(mode, scenario.racks)
+
+    def mixed(epoch: int, ids: MemberIds, topics: Mapping[str, int]) -> MixedGroupCoordinator:
+        timeout, interval = scenario.session_timeout, scenario.assignment_interval
+        return MixedGroupCoordinator(assign, epoch, topics, timeout, interval, ids=ids)
+
+    return MigratingCoordinator(scenario.generation, scenario.initial_delay, scenario.topics, mixed)
+
+
 def _with_assignors(scenario: Scenario, default: Sequence[str]) -> Scenario:
     """The scenario with a list of assignors for every member."""
     members = []
     for member in scenario.members:
+        if member.speaks_consumer:
+            members.append(_asking_broker(member, "uniform"))
+            continue
         names = tuple(dict.fromkeys(map(assignor_name, member.assignors or default)))
         if not names:
             problem = f"is missing: member {member.id!r} does not list its own assignors"
@@ -380,7 +420,7 @@ class _Run:
         protocol: str | None,
         assignors: Mapping[str, Assignor],
         mode: str | None,
-        coordinator: Coordinator | ConsumerGroupCoordinator,
+        coordinator: Coordinator | ConsumerGroupCoordinator | MigratingCoordinator,
         application: type[Application] | None = None,
     ) -> None:
         self.assignors, self.mode, self.coordinator = assignors, mode, coordinator
@@ -392,6 +432,7 @@ class _Run:
         self.metadata = TopicMetadata(scenario.topics, scenario.metadata_max_age)
         self._weights = _weights(scenario)
         self._wanted = {m.id: m.subscription(scenario.topics) for m in scenario.members}
+        self._deleted: set[str] = set()
         self.rounds: list[SimulatedRound] = []
         self.spans: list[OwnershipSpan] = []
         self.unowned = 0.0
@@ -428,7 +469,7 @@ class _Run:
     ) -> SimulatedConsumer:
         scenario = self.scenario
         stagger = 1 if scenario.in_step else (number + 1) / len(scenario.members)
-        if protocol == CONSUMER:
+        if protocol == CONSUMER or member.speaks_consumer:
             return ConsumerProtocolMember(
                 member.id,
                 member.topics,
@@ -462,6 +503,7 @@ class _Run:
             },
             user_data=member.user_data,
             refresh=None if member.pattern is None else partial(self._subscription, member),
+            echoes=member.client == "librdkafka",
         )
 
     def _leader_of(self, client: str) -> Leader:
@@ -507,20 +549,32 @@ class _Run:
     # -- topics
 
     def _change_topic(self, change: TopicChange) -> None:
-        """Create a topic, or add partitions; those who look learn of it now, the others later."""
+        """Create a topic, add partitions, or delete it; the clients that look, or that fetch from
+        it, learn of it now, the others later."""
         self._count_unowned()
         created = change.topic not in self.metadata.topics
         topics = {**self.metadata.topics, change.topic: change.partitions}
+        if not change.partitions:
+            del topics[change.topic]
+            self._deleted.add(change.topic)
         self.metadata.topics = topics
+        self._update_owners(self._held)
         self._wanted = {m.id: m.subscription(topics) for m in self.scenario.members}
         self._count_subscribers_again()
-        if isinstance(self.coordinator, ConsumerGroupCoordinator):
+        if not isinstance(self.coordinator, Coordinator):
             self.coordinator.topics_changed(topics, change.topic, created)
-            return
-        running = [m for m in self.scenario.members if m.id in self.network.processes]
+        running = [
+            member
+            for member in self.scenario.members
+            if member.id in self.network.processes
+            and self._consumers[member.id].protocol != CONSUMER
+        ]
         for member in running:
             at = self.metadata.next_refresh(member.id, self.network.now)
             self.network.at(at, partial(self._refresh, member, planned=True))
+            held = {topic for topic, _ in self._consumers[member.id].held}
+            if not change.partitions and change.topic in held and member.client != "librdkafka":
+                self._refresh(member)
             if created and self._leads(member.id):
                 named = any(change.topic in self._consumers[other.id].topics for other in running)
                 if named:
@@ -547,7 +601,8 @@ class _Run:
 
     def _mixes(self, member: ScenarioMember) -> bool:
         """Whether a member lists cooperative and eager assignors."""
-        return len({self.assignors[name].cooperative for name in member.assignors}) > 1
+        own = () if member.speaks_consumer else member.assignors
+        return len({self.assignors[name].cooperative for name in own}) > 1
 
     def play(self, assignor: str) -> Simulation:
         """Run the scenario from its start to its end. ``assignor``: its name in the result."""
@@ -750,6 +805,8 @@ class _Run:
             consumer = self._consumers[client]
             counts = client in self.network.processes and self.network.counts(consumer)
             held = consumer.held if counts else nothing
+            if self._deleted:
+                held = frozenset(one for one in held if one[0] not in self._deleted)
             before = self._held.get(client, nothing)
             if held is not before:
                 self._held[client] = held

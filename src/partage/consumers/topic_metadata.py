@@ -1,11 +1,17 @@
-"""When clients learn of new topics and partitions, with the classic protocol.
+"""When clients learn of new and deleted topics and new partitions, with the classic protocol.
 
 A client refreshes its metadata when it starts, and ``metadata.max.age.ms`` after each time. Then
 
 - a member with a regular expression subscribes to the topics that match now, and joins again if
   they are others; it also refreshes before each join
 - the member that leads joins again if a topic of the group has more partitions than when it
-  assigned. Other members do not look.
+  assigned, or was deleted. Other members do not look.
+
+A client that fetches from a deleted topic refreshes its metadata at once, except librdkafka.
+
+Not modelled: before it joins again, Kafka's own client with ``enable.auto.commit`` retries to
+commit the offsets of the deleted partitions, up to ``max.poll.interval.ms``. With librdkafka every
+member joins again, not only the leader.
 
 A leader whose group names a topic that does not exist asks for it until it does, at most every
 second; here it learns of it at once. It refreshes before it assigns topics that it does not know.
@@ -68,6 +74,6 @@ class TopicMetadata:
         return known
 
     def must_assign_again(self, client: str) -> bool:
-        """Whether a leader knows of more partitions than those it assigned."""
+        """Whether a leader knows of other partitions than those it assigned."""
         known = self._known[client]
         return any(known.get(topic, 0) != n for topic, n in self._assigned[client].items())

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from ortools.linear_solver import pywraplp
 
 from partage.flow.certificate import Prices, Takeovers
 from partage.flow.network import Network, minimise
@@ -259,6 +258,8 @@ def _solve_program(
 ) -> tuple[Floats, Floats] | None:
     """Values [columns] with the least cost and dual values [rows] of the equations with the
     coefficients ``entries`` (rows, columns, value); None if there are none."""
+    from ortools.linear_solver import pywraplp
+
     solver = pywraplp.Solver.CreateSolver("GLOP")
     columns = [solver.NumVar(a, b, "") for a, b in zip(low.tolist(), high.tolist(), strict=True)]
     rows = [solver.Constraint(value, value) for value in rhs.tolist()]

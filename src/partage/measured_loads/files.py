@@ -79,6 +79,7 @@ def read_table(directory: Path, types: Mapping[str, str]) -> dict[str, Any]:
         try:
             # From bytes: a name like topic=a in the path must not become a column.
             table = pq.read_table(pa.BufferReader(file.read_bytes()))
+            table.validate(full=True)  # texts must be UTF-8
             missing = [name for name in types if name not in table.column_names]
             if missing:
                 raise InputError(os.fspath(file), f"columns missing: {', '.join(missing)}")

@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import math
 import re
+from base64 import b64encode
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from typing import Annotated, Any, Literal
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.parse import unquote_to_bytes
+from urllib.request import Request, urlopen
 
 from msgspec import Meta, Struct
 
@@ -37,7 +39,7 @@ from partage.measured_loads.rates import (
     PartitionRates,
     combined,
 )
-from partage.redaction import redacted
+from partage.redaction import redacted, split_login, without_login
 from partage.units import listed
 
 METRICS = {
@@ -307,16 +309,24 @@ def _amount(text: str, place: str, where: str) -> float:
 
 def _fetched(address: str) -> str:
     """What an address answers. Prometheus gives the reason of an error as JSON, too."""
-    where = redacted(address)
+    place, login = split_login(address)
+    where = redacted(place)
     try:
+        request = Request(place)
+        if login:  # not for the host that an answer redirects to
+            encoded = b64encode(unquote_to_bytes(login)).decode()
+            request.add_unredirected_header("Authorization", f"Basic {encoded}")
         try:
-            with urlopen(address, timeout=_TIMEOUT_SECONDS) as answer:
+            with urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
                 raw = answer.read(MAX_BYTES + 1)
         except HTTPError as error:
             raw = error.read(MAX_BYTES + 1)
             if not raw.lstrip().startswith(b"{"):
                 raise PartageError(f"{where}: HTTP {error.code} {error.reason}") from None
-    except (OSError, HTTPException, ValueError) as error:
+    except (InvalidURL, ValueError):  # which quotes a part of the address, perhaps of a password
+        problem = "not a valid URL: write special characters as %2F, %40"
+        raise InputError(without_login(address), problem) from None
+    except (OSError, HTTPException) as error:
         reason: Any = getattr(error, "reason", None) or error
         raise PartageError(f"{where}: {redacted(str(reason))}") from None
     if len(raw) > MAX_BYTES:

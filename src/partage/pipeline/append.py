@@ -227,6 +227,7 @@ def _measured(folder: Path) -> dict[str, tuple[int, int]]:
         try:
             table = pq.ParquetFile(file).read().select(SCHEMAS[MEASURED].names)
             table = table.cast(SCHEMAS[MEASURED])
+            table.validate(full=True)  # texts must be UTF-8
         except (pa.ArrowException, OSError, KeyError):
             raise InputError(os.fspath(file), "is not a table of a profile") from None
         times = table["modified"].cast(pa.int64()).to_pylist()

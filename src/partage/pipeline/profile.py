@@ -37,6 +37,7 @@ from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources import read_files, read_rows
+from partage.redaction import redacted
 from partage.units import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def header(sources: Paths, window: int, top: int, period: Period) -> dict[str, A
     return {
         "format_version": FORMAT_VERSION,
         "partage": partage.__version__,
-        "sources": [os.fspath(path) for path in sources],
+        "sources": [redacted(os.fspath(path)) for path in sources],
         "window_seconds": window,
         "top_keys": top,
         "from": None if period.since is None else shown(period.since),

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int, str], None]
 
 _SECONDS = 0.2
+_PATIENCE = 5
+"""Seconds to wait for the thread that polls. After Ctrl-C inside of ``logging``, the main thread
+may keep its lock for ever, which the other one waits for to log what it asks of Java."""
+
 _GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
 
 
@@ -86,7 +90,7 @@ def _watch_context(spark: SparkSession, report: Callable[[int, int], None]) -> I
         yield last
     finally:
         finished.set()
-        thread.join()
+        thread.join(_PATIENCE)
         context.setLocalProperty(_GROUP, None)
 
 

@@ -17,8 +17,10 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
 import signal
 import socket
+import string
 import sys
 import tempfile
 import threading
@@ -32,7 +34,7 @@ from urllib.parse import urlsplit
 from partage.errors import InputError, PartageError
 from partage.java import find_java
 from partage.pipeline.shipping import ship
-from partage.redaction import redacted
+from partage.redaction import redacted, split_login, without_login
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,8 +82,10 @@ _SECRET = re.compile("(?i)secret|pass|token|key(?!tab)|credential|jaas|auth|logi
 """Settings that must not be in the command line of a Java process, which every user can read: those
 that Spark itself hides (``spark.redaction.regex``), and keys and signatures of cloud storage."""
 
-_AT_START = re.compile("spark[.](driver|jars|submit)[.]")
-"""Settings that Java reads on its command line only."""
+_OPTIONS_OF_JAVA = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")
+
+_PLAIN = frozenset(string.ascii_letters + string.digits + ".-_/")
+"""Characters that mean themselves in a file of Java properties."""
 
 _DISK = re.compile(
     "No space left on device|Disk quota exceeded|File too large|Read-only file system"
@@ -94,6 +98,7 @@ _FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _ENVIRONMENT = (
     "JAVA_HOME",
     "PYSPARK_PYTHON",
+    "PYSPARK_SUBMIT_ARGS",
     "SPARK_CONNECT_MODE_ENABLED",
     "SPARK_LAUNCHER_OPTS",
     "SPARK_LOCAL_IP",
@@ -127,6 +132,7 @@ def session(
 
     with _environment_restored():
         url, connect = _where(master)
+        split_login(url)  # hides it
         if not connect:
             # pyspark prefers SPARK_REMOTE, but this master was requested explicitly.
             os.environ.pop("SPARK_REMOTE", None)
@@ -176,6 +182,8 @@ def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
+        if _interrupted(error):
+            raise KeyboardInterrupt from None
         text = str(error)
         named = re.search(
             r"(?:reading file|does not exist:) (?:file:(?://)?)?(\S+?)\.?(?:\s|$)", text
@@ -210,6 +218,12 @@ def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
         raise PartageError(f"Spark: {_one_line(text)}") from None
 
 
+def _interrupted(error: BaseException) -> bool:
+    """Whether the error came while a Ctrl-C was handled, which closes connections to Java."""
+    earlier = error.__context__
+    return isinstance(earlier, KeyboardInterrupt) or (earlier is not None and _interrupted(earlier))
+
+
 # ---------------------------------------------------------------------- opening
 
 
@@ -241,8 +255,10 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
         ours = settings if local else {**_APP_NAME, "spark.master": url}
         defaults = _users_defaults()
         given = {**{name: ours[name] for name in ours if name not in defaults}, **config}
-        public = [(key, value) for key, value in given.items() if not is_secret(key, value)]
-        _start_java(SparkConf(loadDefaults=False).setAll(public))
+        secrets = {key: value for key, value in given.items() if is_secret(key, value)}
+        public = [one for one in given.items() if one[0] not in secrets]
+        with _properties_file(secrets):
+            _start_java(SparkConf(loadDefaults=False).setAll(public))
     if not connect:
         conf = SparkConf()
         for key, value in settings.items():
@@ -270,10 +286,39 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
 
 
 def is_secret(key: str, value: str) -> bool:
-    """Whether a setting of Spark is set once Java runs, not on its command line."""
-    if _AT_START.match(key):
-        return False
+    """Whether a setting of Spark must not be on a command line."""
     return _SECRET.search(key) is not None or redacted(value) != value
+
+
+@contextmanager
+def _properties_file(secrets: Mapping[str, str]) -> Iterator[None]:
+    """Have Java, when it starts, read these settings from a file that only this user can read. A
+    file of properties that the user names in PYSPARK_SUBMIT_ARGS takes its place; then they are set
+    when Java runs."""
+    if not secrets:
+        yield
+        return
+    for name in _OPTIONS_OF_JAVA:
+        if name in secrets:
+            raise InputError(
+                name,
+                "has a secret, and every user of this machine can read the options of a Java "
+                "process: put them into a file that only you can read, and set it to @FILE",
+            )
+    with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".properties") as file:
+        file.writelines(f"{_in_properties(k)}={_in_properties(v)}\n" for k, v in secrets.items())
+        file.flush()
+        others = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+        own = f"--load-spark-defaults --properties-file {shlex.quote(file.name)}"
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"{own} {others}"
+        yield
+
+
+def _in_properties(text: str) -> str:
+    """The text as the name or value of a Java property, every special character escaped."""
+    units = memoryview(text.encode("utf-16-be", "surrogatepass")).cast("B")
+    codes = (units[at] << 8 | units[at + 1] for at in range(0, len(units), 2))
+    return "".join(chr(c) if chr(c) in _PLAIN else f"\\u{c:04x}" for c in codes)
 
 
 def _users_defaults() -> set[str]:
@@ -332,6 +377,7 @@ def _start_java(conf: Any) -> None:
         except PySparkException:
             log.seek(0)
             lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
+            lines = [line for line in lines if " WARN " not in line]
             reasons = [line for line in lines if re.search("(?i)error|exception|not", line)]
             why = (reasons or lines or ["no message"])[0]
             raise PartageError(f"Spark's Java process did not start: {why}") from None
@@ -381,10 +427,13 @@ _NO_INTERRUPTS = _NoInterrupts()
 
 def _check_listening(url: str) -> None:
     """Fail at once if no server listens: Spark itself would retry for minutes."""
-    parts = urlsplit(url)
-    if parts.scheme not in _PORTS or "," in parts.netloc:
-        return
-    address = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in _PORTS or "," in parts.netloc:
+            return
+        address = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
+    except ValueError:  # which quotes a part of the URL, perhaps of a password
+        raise PartageError(f"Spark at {without_login(url)}: not a valid URL") from None
     try:
         socket.create_connection(address, timeout=5).close()
     except TimeoutError:

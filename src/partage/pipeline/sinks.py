@@ -53,8 +53,9 @@ HASHED_HERE = 64_000_000
 _TEXT = ("csv", "json", "xml")
 """Text formats: bytes are written as base64, texts without characters that a terminal obeys."""
 
-_FORMULA = ("=", "+", "-", "@")
-"""How a text begins that a spreadsheet evaluates: it gets an apostrophe."""
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+"""How a text begins that a spreadsheet evaluates, also one for wide letters: it gets an
+apostrophe."""
 
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
@@ -200,7 +201,8 @@ def save(frame: DataFrame, folder: Path, sink: Sink) -> None:
         )
     writer = frame.write.format(sink.format).option("maxRecordsPerFile", ROWS_PER_FILE)
     if sink.format.lower() == "csv":
-        writer = writer.option("header", True)
+        # RFC 4180, not Spark's backslashes: a quote or a semicolon in a text begins no new cell
+        writer = writer.option("header", True).option("escape", '"').option("quoteAll", True)
     if sink.format == PARQUET:
         writer = writer.option("compression", "zstd").option("parquet.block.size", _ROW_GROUP)
     where = "" if sink.format == PARQUET else sink.where
@@ -216,7 +218,7 @@ def _texts(column: pa.Array) -> pa.Array:
 def _cells(column: pa.Array) -> pa.Array:
     """Printable texts, none of them a formula."""
     texts = _texts(column).to_pylist()
-    quoted = [f"'{one}" if one and one.startswith(_FORMULA) else one for one in texts]
+    quoted = [f"'{one}" if one and _FORMULA.match(one) else one for one in texts]
     return pa.array(quoted, pa.string())
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from partage.report import printing, units
 from partage.report.view import Load, View
 from partage.report.view.counting import Floats, Ints
+from partage.report.view.resources import common_band
 
 MANY_BROKERS = 40
 """More brokers than this are summarised."""
@@ -22,24 +23,32 @@ FOOTNOTE = (
 _EXTREMES = 5
 
 
-def broker_table(plan: View) -> tuple[str, Table]:
-    """Title and table."""
-    return _summary(plan) if len(plan.brokers) > MANY_BROKERS else _every_broker(plan)
+def broker_tables(plan: View) -> list[tuple[str, Table]]:
+    """Titles and tables: one, or a second for bytes where every load is balanced."""
+    if len(plan.brokers) > MANY_BROKERS:
+        return [_summary(plan)]
+    title = "Brokers, before → after"
+    counts = [load for load in plan.loads if not load.rows or load.unit == "count"]
+    others = [load for load in plan.loads if load not in counts]
+    first = title, _every_broker(plan, counts, failures=True)
+    rest = [(f"{title}: bytes", _every_broker(plan, others, failures=False))] if others else []
+    return [first, *rest]
 
 
-def _every_broker(plan: View) -> tuple[str, Table]:
+def _every_broker(plan: View, loads: Sequence[Load], failures: bool) -> Table:
     table = printing.table()
     table.add_column("broker", no_wrap=True)
     racks = any(broker.rack is not None for broker in plan.brokers)
     if racks:
         table.add_column("rack", no_wrap=True, max_width=12, overflow="ellipsis")
     columns = []
-    for load in plan.loads:
+    for load in loads:
         divisor, unit = _unit(load, max(load.before.max(initial=0), load.after.max(initial=0)))
         table.add_column(f"{_name(load)} {unit}".rstrip(), justify="right", no_wrap=True)
         columns.append(_changes(load, divisor))
-    table.add_column("if it fails", justify="right", no_wrap=True)
-    columns.append(_failure_changes(plan))
+    if failures:
+        table.add_column("if it fails", justify="right", no_wrap=True)
+        columns.append(_failure_changes(plan))
     for i, broker in enumerate(plan.brokers):
         name = Text(str(broker.id))
         if broker.status:
@@ -48,27 +57,39 @@ def _every_broker(plan: View) -> tuple[str, Table]:
         table.add_row(*cells, *(column[i] for column in columns))
     if len(plan.brokers) > 1:
         table.add_section()
-        fair = [Text("fair share")] + ([Text("")] if racks else [])
-        fair += [_fair(load, plan) for load in plan.loads]
-        table.add_row(*fair, Text(_bound(plan)), style="dim")
-    return "Brokers, before → after", table
+        blank = [""] if racks else []
+        fair = ["fair share", *blank, *(_fair(load, plan) for load in loads)]
+        table.add_row(*fair, *([_bound(plan)] if failures else []), style="dim")
+        if any(load.rows for load in loads):
+            table.add_row("band", *blank, *map(_band, loads), style="dim")
+    return table
 
 
 def _bound(plan: View) -> str:
     return f"bound {units.count(plan.failure_bound)}"
 
 
-def _fair(load: Load, plan: View) -> Text:
+def _fair(load: Load, plan: View) -> str:
     shares = np.unique(load.fair[plan.usable])
     if not len(shares):
-        return Text(units.MISSING)
+        return units.MISSING
     if len(shares) > 1 and shares[-1] - shares[0] > 1e-6 * shares[-1]:
-        return Text("by capacity")
+        return "by broker" if load.rows else "by capacity"
     value = float(shares[-1])
-    if load.unit == "count":
-        return Text(f"{value:,.1f}")
+    return f"{value:,.1f}" if load.unit == "count" else _in_column(load, value)
+
+
+def _band(load: Load) -> str:
+    band = common_band(load)
+    if band is None:
+        return "by broker"
+    return "–".join(dict.fromkeys(_in_column(load, end) for end in band))
+
+
+def _in_column(load: Load, value: float) -> str:
+    """A value in the unit of the column."""
     divisor, _ = _unit(load, max(load.before.max(initial=0), load.after.max(initial=0)))
-    return Text(units.significant(value / divisor))
+    return _text(load, value, divisor)
 
 
 def _unit(load: Load, highest: float) -> tuple[float, str]:
@@ -145,7 +166,9 @@ def _summary(plan: View) -> tuple[str, Table]:
 
 
 def _name(load: Load) -> str:
-    return "rate in" if load.key == "rate" else load.key
+    if load.key == "rate":
+        return "leader in" if load.rows else "rate in"
+    return load.key
 
 
 def _width(values: Floats | Ints) -> float:

@@ -1,8 +1,8 @@
 """The comparison of strategies: the columns that terminal and page show.
 
 A terminal shows one table, with the criteria that an operator decides by first, as many as fit. A
-page shows all of them in two groups, a table each: placement and moves; leaders, failures and
-repeated runs.
+page shows all of them in groups, a table each: placement and moves; loads, where they are known;
+leaders, failures and repeated runs.
 """
 
 from __future__ import annotations
@@ -147,7 +147,45 @@ def _no_rank(value: bool | None) -> float | None:
     return None if value is None else float(not value)
 
 
-GROUPS = PLACEMENT, LEADERS = ("placement and moves", "leaders, failures and repeated runs")
+def _span(name: str) -> Callable[[StrategyFigures], str]:
+    """The lowest and the highest broker of a load, in % of the fair share."""
+
+    def text(row: StrategyFigures) -> str:
+        load = row.resources.get(name)
+        if load is None or not load.fair:
+            return units.MISSING
+        return "–".join(f"{100 * end / load.fair:.3g}" for end in (load.min, load.max))
+
+    return text
+
+
+def _highest(name: str) -> Callable[[StrategyFigures], float | None]:
+    return lambda row: row.resources[name].max if name in row.resources else None
+
+
+def _load(name: str, words: str, short: str, means: str = "") -> Column:
+    """Where all of its places are the same, the first loads are shown first."""
+    return Column(LOADS, words, short, 5, _span(name), _highest(name), means)
+
+
+def _survivor(row: StrategyFigures) -> str:
+    load = row.resources.get("out")
+    if load is None or load.after_failure is None or not load.fair:
+        return units.MISSING
+    ends = (load.after_failure.max, load.after_failure.bound)
+    return "/".join(f"{100 * end / load.fair:.3g}" for end in ends)
+
+
+def _worst_out(row: StrategyFigures) -> float | None:
+    load = row.resources.get("out")
+    return None if load is None or load.after_failure is None else load.after_failure.max
+
+
+GROUPS = PLACEMENT, LOADS, LEADERS = (
+    "placement and moves",
+    "loads of the brokers, in % of the fair share",
+    "leaders, failures and repeated runs",
+)
 
 COLUMNS: tuple[Column, ...] = (
     Column(
@@ -200,6 +238,23 @@ COLUMNS: tuple[Column, ...] = (
         "waves\n/bound",
         9,
         lambda row: _over(row.waves, row.waves_lower_bound),
+    ),
+    _load(
+        "disk",
+        "disk",
+        "disk %",
+        "disk, in, out, leader in: lowest and highest broker in % of the fair share",
+    ),
+    _load("out", "bytes out", "out %"),
+    _load("in", "bytes in", "in %"),
+    _load("leader_in", "leader bytes in", "leader\nin %"),
+    Column(
+        LOADS,
+        "bytes out, broker down / lower bound",
+        "out %\nbroker\ndown",
+        7,
+        _survivor,
+        _worst_out,
     ),
     Column(
         LEADERS,

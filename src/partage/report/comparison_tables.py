@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from partage.report import printing
+from partage.report import printing, units
 from partage.report.comparison import (
     Column,
     StrategyFigures,
@@ -55,6 +55,22 @@ def print_compare(compare: Mapping[str, Any], console: Console, verbose: bool = 
         printing.legend(console, "green: the best of its column; bold: proven optimal")
         if left_out := [column.name for column in every if column not in shown]:
             printing.note(console, f"Not shown: {'; '.join(left_out)}: see compare --verbose.")
+        console.print()
+        console.print(Text(_answer(plans), "bold"))
+
+
+def _answer(plans: Mapping[str, StrategyFigures]) -> str:
+    """Which strategies are proven optimal, and what the plan of the first of them costs."""
+    proven = [name for name, row in plans.items() if row.optimal and not row.gaps]
+    if not proven:
+        return "No plan is proven optimal in every stage."
+    first = plans[proven[0]]
+    cost = units.plural(first.moves or 0, "move")
+    if first.bytes_moved is not None:
+        cost += f", {units.size(first.bytes_moved)} to copy"
+    if len(proven) == 1:
+        return f"{proven[0]} is proven optimal: {cost}."
+    return f"{printing.some(proven)} are proven optimal; {proven[0]}: {cost}."
 
 
 def _table(plans: Mapping[str, StrategyFigures], shown: Sequence[Column]) -> Table:

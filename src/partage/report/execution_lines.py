@@ -34,9 +34,11 @@ def print_pending_changes(
     source: str = "",
     cluster: str = "",
 ) -> None:
-    """Print what a run will do, with partitions at these ``statuses``. ``required``: bytes per
-    second that replication takes on the busiest broker without any copying, by ``source``;
-    ``cluster``: which one, its id and address."""
+    """Print what a run will do, if anything, with partitions at these ``statuses``.
+
+    ``required``: bytes per second that replication takes on the busiest broker without any copying,
+    by ``source``; ``cluster``: which one, its id and address.
+    """
     from partage.live.execution.least_time import least_seconds, receiving
 
     left = [plan.changes[key] for key, status in statuses.items() if status.value != "done"]
@@ -46,6 +48,12 @@ def print_pending_changes(
     waves = sum(any(statuses[key].value != "done" for key in wave) for wave in plan.waves)
     done = len(statuses) - len(left)
     verb = "change" if plan.direction == "forward" else "roll back"
+    if not left:
+        partitions = units.plural(done, "partition")
+        console.print(Text(f"Nothing to {verb}: {partitions} done already", "bold"))
+        for warning in warnings:
+            printing.remark(warning, console)
+        return
     console.print(
         Text(
             f"Will {verb} {units.plural(len(left), 'partition')} in {units.plural(waves, 'wave')}: "
@@ -56,8 +64,9 @@ def print_pending_changes(
     )
     bytes_to = receiving(left)
     if bytes_to:
-        where = f"{cluster}: brokers" if cluster else "Brokers"
-        console.print(Text(f"{where} {listed([str(b) for b in sorted(bytes_to)], 12)} receive"))
+        brokers = listed([str(b) for b in sorted(bytes_to)], 12)
+        who = f"broker {brokers} receives" if len(bytes_to) == 1 else f"brokers {brokers} receive"
+        console.print(Text(f"{cluster}: {who}" if cluster else who.capitalize()))
     console.print(Text(_limit(throttle)))
     if isinstance(throttle, int) and any(bytes_to.values()):
         least = units.duration(least_seconds(bytes_to, throttle))

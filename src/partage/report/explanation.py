@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from partage.brokers.explain import Explanation
-from partage.report.printing import table
+from partage.report.printing import closer, note, table, titled
+from partage.report.units import MISSING
+from partage.report.view.resources import LOAD_WORDS
 
 _FATE = {"stays": "", "goes": "yellow", "comes": "green"}
 
@@ -32,3 +38,30 @@ def print_explanation(found: Explanation, console: Console) -> None:
             "–" if reason.instead is None else str(reason.instead),
         )
     console.print(shown)
+    if any(reason.loads for reason in found.replicas):
+        titled(console, *_loads(found))
+        note(console, "before → after, and the band, in % of the broker's fair share")
+
+
+def _loads(found: Explanation) -> tuple[str, Table]:
+    """Every load of these brokers: a row per load, a column per broker."""
+    shown = closer(table())
+    shown.add_column("load", no_wrap=True)
+    for reason in found.replicas:
+        shown.add_column(f"broker {reason.broker}", justify="right")
+    for name in found.replicas[0].loads:
+        cells = (_percent(reason.loads[name]) for reason in found.replicas)
+        shown.add_row(LOAD_WORDS[name], *cells)
+    return "Loads of these brokers", shown
+
+
+def _percent(load: Mapping[str, Any]) -> str:
+    """``127 → 95 (95–105)``; of a broker that may hold nothing, nothing."""
+    fair = load["fair"]
+    if not fair:
+        return MISSING
+    before, after, *band = (
+        f"{100 * value / fair:.3g}" for value in (load["before"], load["after"], *load["band"])
+    )
+    change = after if before == after else f"{before} → {after}"
+    return f"{change} ({'–'.join(band)})"

@@ -63,5 +63,6 @@ def _visible(value: Any) -> Any:
 
 
 def _tight(text: str) -> str:
-    """The text with no-break spaces between numbers and their units."""
+    """The text with no-break spaces between numbers and their units, and around arrows."""
+    text = text.replace(" → ", "\u00a0→\u00a0")
     return re.sub(r"(?<=\d) (?=[kMGTPE]?B\b|s\b|min\b|h\b|d\b|waves?\b|%)", "\u00a0", text)

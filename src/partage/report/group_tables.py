@@ -24,6 +24,10 @@ _MANY_MEMBERS = 40
 _EXTREMES = 5
 _LONG = 60
 _ROUNDS = 20
+_PUSHED = (
+    "if pushed: records that a member would buffer if brokers pushed them; by: those that do not "
+    "fit"
+)
 
 
 def print_assignment(found: Assignment, assignor: str, console: Console) -> None:
@@ -72,7 +76,7 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
 def _picture(found: Assignment, assignor: str) -> str:
     from partage.report.pictures import assignment_svg  # a terminal needs no templates
 
-    return assignment_svg(found, assignor)
+    return assignment_svg(found, assignor, "The partitions of each member")
 
 
 def _copies(found: Assignment, console: Console) -> None:
@@ -280,6 +284,7 @@ def _records(found: Simulation, console: Console) -> None:
         column.justify = "right"
     console.print()
     console.print(table)
+    printing.note(console, _PUSHED)
 
 
 def _read_again(found: Simulation, console: Console, intervals: Sequence[float]) -> None:

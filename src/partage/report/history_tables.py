@@ -35,6 +35,18 @@ def print_history(
     history: History, replays: Replays, console: Console, by: str | None = None
 ) -> None:
     """Print a group's history. ``by``: timeline per partition or per member."""
+    saving = saving_of(history, replays)
+
+    def details() -> None:
+        _details(history, replays, console, by)
+
+    if saving is None:
+        details()
+    else:
+        printing.answered(console, lambda: _saved(history.group, saving, console), details)
+
+
+def _details(history: History, replays: Replays, console: Console, by: str | None) -> None:
     names = labels(history)
     _head(history, console)
     console.print()
@@ -61,12 +73,6 @@ def print_history(
     if history.unknown:
         console.print(Text("\nUnknown from the logs", "bold"))
         console.print(_unknown(history.unknown, names))
-    if saving := saving_of(history, replays):
-        console.print(Text(f"\n{saving.sentence}", "bold"))
-        if saving.consumer_sentence:
-            console.print(Text(saving.consumer_sentence, "bold"))
-        console.print()
-        console.print(_saving(saving))
 
 
 def _head(history: History, console: Console) -> None:
@@ -76,17 +82,20 @@ def _head(history: History, console: Console) -> None:
         f"{units.plural(history.moved, 'partition')} moved",
     )
     console.print(Text(f"{history.group}: {', '.join(counts)}", style="bold"))
-    text = f"{seconds(sum(history.unowned.values())):,.3f} partition-seconds without an owner"
+    total = sum(history.unowned.values())
+    text = f"{seconds(total):,.3f} partition-seconds without an owner"
     longest = max(history.unowned, key=lambda p: history.unowned[p], default=None)
     if longest is not None:
         most = seconds(history.unowned[longest])
-        text += f", most of them {longest[0]}-{longest[1]} with {most:,.3f} s"
+        name = f"{longest[0]}-{longest[1]}"
+        whole = history.unowned[longest] == total
+        text += f", all of them of {name}" if whole else f", {name} the longest: {most:,.3f} s"
     console.print(Text(text))
     start, length = (
         format_timestamp(history.start, history.zoned),
         history.since_start(history.until),
     )
-    console.print(f"From {start}, {length:,.3f} s", style="dim", highlight=False)
+    console.print(f"From {start} for {length:,.3f} s", style="dim", highlight=False)
 
 
 def print_more(groups: int, console: Console) -> None:
@@ -134,7 +143,7 @@ def _stem(member_id: str) -> str:
 
 
 def _members(history: History, names: Mapping[str, str]) -> Table:
-    table = _table("member", "from", "to", "", "client", "log")
+    table = _table("member", "from", "to", "at the end", "client", "log")
     for column in table.columns[1:3]:
         column.justify, column.no_wrap = "right", True
     table.columns[-1].overflow = "fold"
@@ -205,13 +214,21 @@ def _replays(history: History, replays: Replays) -> Table:
     return table
 
 
+def _saved(group: str, saving: Saving, console: Console) -> None:
+    console.print(Text(f"{group}: {saving.sentence}", "bold"))
+    if saving.consumer_sentence:
+        console.print(Text(saving.consumer_sentence))
+    console.print()
+    console.print(_saving(saving))
+
+
 def _saving(saving: Saving) -> Table:
     """The numbers below the sentence."""
     rows = {"as in the logs": saving.observed_seconds}
     if saving.crash_seconds:
         rows["  of it until crashed members were removed"] = saving.crash_seconds
     if saving.used is not None and saving.used_seconds is not None:
-        rows[f"{saving.used}, which was used, replayed"] = saving.used_seconds
+        rows[f"{saving.used}, the group's, replayed"] = saving.used_seconds
     if saving.assignor != saving.used:
         rows[f"{saving.assignor}, replayed"] = saving.seconds
     table = _table("", "no owner")

@@ -33,6 +33,7 @@ from partage.report.page.tiles import tiles
 from partage.report.page.waves import shown_waves, waves
 from partage.report.view import MARKS, Load, View, view
 from partage.report.view.checking import steps
+from partage.report.view.resources import HIGHEST_NOTE, band_text, highest_loads, resource_rows
 from partage.report.view.stages import meaning, shown
 from partage.report.wave_load import busiest, wave_load
 from partage.units import Rate
@@ -106,6 +107,10 @@ def render(
         policy=policy(css, script),
         data=Markup(script_json(data)),
         tiles=tiles(plan),
+        resources=resource_rows(plan.figures_before, plan.figures),
+        highest=highest_loads(plan.figures),
+        highest_note=HIGHEST_NOTE,
+        band_text=band_text,
         group_beyond=BROKERS,
         failing_racks=_failing_racks(plan),
         heat=heated,
@@ -141,6 +146,7 @@ def _load(load: Load) -> dict[str, Any]:
         "before": _numbers(load.before),
         "after": _numbers(load.after),
         "fair": _numbers(load.fair),
+        "band": [list(row.band) if row.band else None for row in load.rows] or None,
     }
 
 

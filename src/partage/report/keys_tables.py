@@ -27,6 +27,7 @@ _SHORT = 12
 _KEY, _BESIDE_KEY = 52, 48
 _MANY = 60
 _HOT = 3
+_DECIDED = 4
 
 _SHOWN = {"sarama-reference": "fnv1a"}
 _UNSURE = ("mixed", "unknown")
@@ -34,12 +35,23 @@ _UNSURE = ("mixed", "unknown")
 
 def print_keys(found: KeyReport, console: Console, fail_above: float | None = None) -> None:
     """Print the report; with ``fail_above`` also the candidates whose skew is above it."""
+
+    def answer() -> None:
+        _recommendations(found, console)
+        if fail_above is not None:
+            _gate(found, fail_above, console)
+
+    printing.answered(console, answer, lambda: _details(found, console, fail_above))
+
+
+def _details(found: KeyReport, console: Console, fail_above: float | None) -> None:
     keys = sum(topic.keys for topic in found.topics)
-    _title(
-        f"{units.plural(found.records, 'record')}, {units.size(found.bytes)}, "
-        f"{units.plural(len(found.topics), 'topic')}, {units.plural(keys, 'key')}, "
-        f"{units.count(found.rejected)} rejected",
-        console,
+    console.print(
+        Text(
+            f"{units.plural(found.records, 'record')}, {units.size(found.bytes)}, "
+            f"{units.plural(len(found.topics), 'topic')}, {units.plural(keys, 'key')}, "
+            f"{units.count(found.rejected)} rejected"
+        )
     )
     shown = found.topics[:_MANY]
     _title("\nPartitioner of each topic", console)
@@ -49,9 +61,9 @@ def print_keys(found: KeyReport, console: Console, fail_above: float | None = No
         "that an unrelated hash would give; null: records without a key",
         console,
     )
-    for topic in shown:
-        if not _plain(topic):
-            console.print(_named(topic.name, f": {topic.detection.reason}"))
+    unsure = [topic for topic in shown if not _plain(topic)]
+    if unsure:
+        console.print(_named((topic.name, f": {topic.detection.reason}") for topic in unsure))
     _title("\nOther partition counts", console)
     printing.print_fitting(
         console, _candidates(shown, fail_above), _candidates(shown, fail_above, _WIDTH // 3)
@@ -62,17 +74,42 @@ def print_keys(found: KeyReport, console: Console, fail_above: float | None = No
         "the partitions",
         console,
     )
-    _title("\nRecommended", console)
-    for topic in shown:
-        one = topic.recommended
-        by = f" by {one.partitioner}" if _by_another(topic) else ""
-        what = f": stay at {one.partitions}, which" if one.stay else f" → {one.partitions}{by}:"
-        console.print(_named(topic.name, f"{what} {one.reason}"))
+    _hot(shown, console)
+
+
+def _recommendations(found: KeyReport, console: Console) -> None:
+    """What to do, and the reason for each topic."""
+    _title(_decision(found.topics), console)
+    shown = found.topics[:_MANY]
+    changed_first = sorted(shown, key=lambda topic: topic.recommended.stay)
+    console.print(_named((topic.name, _recommended(topic)) for topic in changed_first))
     if len(found.topics) > len(shown):
         _note(f"and {len(found.topics) - len(shown)} more topics: --json lists all", console)
-    _hot(shown, console)
-    if fail_above is not None:
-        _gate(found, fail_above, console)
+
+
+def _recommended(topic: TopicKeys) -> str:
+    one = topic.recommended
+    by = f" by {one.partitioner}" if _by_another(topic) else ""
+    what = f": stay at {one.partitions}, which" if one.stay else f" → {one.partitions}{by}:"
+    return f"{what} {one.reason}"
+
+
+def _decision(topics: Sequence[TopicKeys]) -> str:
+    """The recommendations in one line."""
+    if len(topics) == 1:
+        (one,) = topics
+        number = units.plural(one.recommended.partitions, "partition")
+        what = "stay at" if one.recommended.stay else f"go from {one.detection.partitions} to"
+        return f"{one.name}: {what} {number}"
+    changed = [one for one in topics if not one.recommended.stay]
+    if not changed:
+        return "All topics: stay at the partition counts of today"
+    names = [f"{one.name} → {one.recommended.partitions}" for one in changed]
+    rest = "; the others stay as they are" if len(changed) < len(topics) else ""
+    return (
+        f"Other partition counts for {len(changed)} of {units.plural(len(topics), 'topic')}: "
+        f"{printing.some(names, _DECIDED)}{rest}"
+    )
 
 
 def _partitioners(topics: Iterable[TopicKeys]) -> Table:
@@ -236,11 +273,12 @@ def _note(text: str, console: Console) -> None:
     console.print(Text(text, "dim"))
 
 
-def _named(name: str, text: str) -> Table:
-    """A list item; wrapped lines are indented."""
-    line = Table.grid(padding=(0, 1))
-    line.add_row(" •", Text.assemble((name, "bold"), text))
-    return line
+def _named(items: Iterable[tuple[str, str]]) -> Table:
+    """A list of names with texts; wrapped lines are indented."""
+    lines = Table.grid(padding=(0, 1))
+    for name, text in items:
+        lines.add_row(" •", Text.assemble((name, "bold"), text))
+    return lines
 
 
 def _table(*names: str) -> Table:

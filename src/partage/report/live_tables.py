@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from partage.printable import printable_values
+from partage.printable import printable, printable_values
 from partage.report import printing, units
 from partage.report.printing import clipped, remark, some
 
@@ -130,6 +130,24 @@ def _remarks(found: Mapping[str, Any], console: Console) -> None:
 
 def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print one line for each group; the fields are those of ``partage groups --json``."""
+    if not rows:
+        console.print(Text("The cluster has no consumer groups.", "bold"))
+        return
+    printing.answered(
+        console, lambda: _furthest_behind(rows, console), lambda: _groups(rows, console)
+    )
+
+
+def _furthest_behind(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
+    last = max(rows, key=lambda row: row["total_lag"])
+    answer = units.plural(len(rows), "consumer group")
+    if last["total_lag"]:
+        name = clipped(printable(last["group"]), _NAME)
+        answer += f"; furthest behind: {name}, {units.plural(last['total_lag'], 'record')}"
+    console.print(Text(answer, "bold"))
+
+
+def _groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     table = _table("group", "state", "assignor")
     for name in ("members", "loads", "lag", "exact", "moves"):
         table.add_column(name, justify="right", no_wrap=True)

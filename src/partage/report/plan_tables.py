@@ -15,11 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.report import printing, units
-from partage.report.broker_table import FOOTNOTE, broker_table
+from partage.report.broker_table import FOOTNOTE, broker_tables
 from partage.report.movement_table import movement_table
-from partage.report.resource_table import FOOTNOTE as RESOURCES_FOOTNOTE
-from partage.report.resource_table import IN_BAND, resource_table
+from partage.report.resource_table import IN_BAND, highest_load_table, resource_table
 from partage.report.view import MARKS, Rating, View, view
+from partage.report.view.resources import HIGHEST_NOTE, RESOURCES_NOTE
 from partage.report.wave_tables import wave_load_table, wave_table
 
 _LINES = 8
@@ -40,11 +40,13 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
     resources = resource_table(plan)
     if resources is not None:
         printing.titled(console, *resources, first=not verbose)
-        printing.note(console, RESOURCES_FOOTNOTE)
+        printing.note(console, RESOURCES_NOTE)
         printing.legend(console, IN_BAND)
     first = not verbose and resources is None
     printing.titled(console, "Criteria", _criteria(plan), first=first)
     printing.note(console, _MARKS)
+    if plan.failure_aim:
+        printing.note(console, plan.failure_aim)
     gaps = [] if plan.figures.optimal else [f"{name}: {value}" for name, value in plan.gaps]
     _list(console, "Limiting constraints", plan.file.binding, "yellow")
     _list(console, "Gaps to the lower bounds", gaps, "yellow")
@@ -59,9 +61,13 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
 
 
 def _details(plan: View, console: Console) -> None:
-    printing.titled(console, *broker_table(plan), first=True)
+    for i, titled in enumerate(broker_tables(plan)):
+        printing.titled(console, *titled, first=i == 0)
     printing.note(console, FOOTNOTE)
     printing.legend(console, _COLOURS)
+    if highest := highest_load_table(plan):
+        printing.titled(console, *highest)
+        printing.note(console, HIGHEST_NOTE)
     if plan.moves:
         printing.titled(console, *movement_table(plan))
     if plan.waves:

@@ -40,6 +40,10 @@ class PrintableConsole(Console):
             renderable = printable_text(renderable)
         yield from super().render(renderable, options)
 
+    answer_first = False
+    """Whether the answer is shown above its details: on a page. A terminal shows it below, because
+    its first lines scroll away."""
+
     def draw(self, picture: Callable[[], str]) -> bool:
         """Whether this console shows the picture, an SVG, so that nothing is drawn with
         characters: on a page, not in a terminal."""
@@ -53,6 +57,17 @@ class PrintableConsole(Console):
 def drawn(console: Console, picture: Callable[[], str]) -> bool:
     """Whether the console shows the picture."""
     return isinstance(console, PrintableConsole) and console.draw(picture)
+
+
+def answered(console: Console, answer: Callable[[], None], details: Callable[[], None]) -> None:
+    """Print an answer and its details, in the order of the console."""
+    if isinstance(console, PrintableConsole) and console.answer_first:
+        answer()
+        details()
+    else:
+        details()
+        console.print()
+        answer()
 
 
 def printable_text(text: Text) -> Text:

@@ -1,57 +1,65 @@
-"""Every load that a plan balances, before and after, against its band and a proven bound."""
+"""Every load that a plan balances against its band, and the highest load of each broker."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from rich.table import Table
 from rich.text import Text
 
-from partage.brokers.plan_file import ResourceFigures
-from partage.report import printing, units
+from partage.report import printing
 from partage.report.view import View
+from partage.report.view.resources import highest_loads, resource_rows
 
-_NAMES: dict[str, tuple[str, Callable[[float], str]]] = {
-    "replicas": ("replicas", units.tenth),
-    "leaders": ("leaders", units.tenth),
-    "disk": ("disk", units.size),
-    "in": ("bytes in", units.rate),
-    "out": ("bytes out", units.rate),
-    "leader_in": ("leader bytes in", units.rate),
-}
-
-FOOTNOTE = (
-    "lowest and highest broker, its band and a proven bound on the highest, in % of the fair share"
-)
 IN_BAND = "green: within the band; red: outside"
+
+_HIGHEST = 12
+"""Brokers of which the highest load is shown: those where it is highest."""
 
 
 def resource_table(plan: View) -> tuple[str, Table] | None:
     """Title and table; None if the plan does not balance every load."""
-    before, after = plan.figures_before.resources, plan.figures.resources
-    if not after:
+    rows = resource_rows(plan.figures_before, plan.figures)
+    if not rows:
         return None
-    table = printing.table()
+    table = printing.closer(printing.table())
     table.add_column("load", no_wrap=True)
-    for title in ("fair share", "before", "after", "band", "bound"):
+    for title in ("fair share", "before", "after", "band", "bound", "if one fails"):
         table.add_column(title, justify="right", no_wrap=True)
-    for name, (words, shown) in _NAMES.items():
-        was, now = before[name], after[name]
-        style = "green" if now.band[0] <= now.min and now.max <= now.band[1] else "red"
+    for row in rows:
         table.add_row(
-            words,
-            Text(shown(now.fair), style="dim"),
-            Text(_span(was.min, was.max, was), style="dim"),
-            Text(_span(now.min, now.max, now), style=style),
-            _span(*now.band, now),
-            _percent(now.bound, now),
+            row.name,
+            Text(row.fair, style="dim"),
+            Text(row.before, style="dim"),
+            Text(row.after, style=_style(row.within)),
+            row.band,
+            row.bound,
+            row.survivor,
         )
     return "Loads per broker", table
 
 
-def _span(low: float, high: float, figures: ResourceFigures) -> str:
-    return f"{_percent(low, figures)}–{_percent(high, figures)}"
+def highest_load_table(plan: View) -> tuple[str, Table] | None:
+    """Title and table; None if the plan does not balance every load."""
+    rows = highest_loads(plan.figures)
+    if not rows:
+        return None
+    rows.sort(key=lambda row: -float(row.share))
+    headroom = any(row.headroom for row in rows)
+    table = printing.closer(printing.table())
+    for title in ("broker", "highest load", "band", "hottest partition"):
+        table.add_column(title, no_wrap=title != "hottest partition", overflow="fold")
+    if headroom:
+        table.add_column("headroom", no_wrap=True)
+    for row in rows[:_HIGHEST]:
+        table.add_row(
+            str(plan.brokers[row.position].id),
+            Text(f"{row.load} {row.share}", style=_style(row.within)),
+            row.band,
+            Text(row.partition),
+            *([row.headroom] if headroom else []),
+        )
+    more = f", the {_HIGHEST} highest" if len(rows) > _HIGHEST else ""
+    return f"Highest load of each broker{more}", table
 
 
-def _percent(value: float, figures: ResourceFigures) -> str:
-    return f"{100 * value / figures.fair:.3g}" if figures.fair else units.MISSING
+def _style(within: bool) -> str:
+    return "green" if within else "red"

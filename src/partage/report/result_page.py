@@ -1,10 +1,10 @@
 """The page of a result that a command prints: what the terminal shows, as one HTML file.
 
 The functions that print a result do so here on a console that keeps what it is given instead of
-writing it, so terminal and page cannot disagree. The first bold line is the headline, each later
-one the title of a card; tables stay tables, and where the terminal draws with characters the page
-has the picture. One self-contained file; its script only shows where a
-table is cut.
+writing it, so terminal and page cannot disagree. The answer comes first. The first bold line is the
+headline, each later one the title of a card; tables stay tables, and where the terminal draws with
+characters the page has the picture. One self-contained file; its script only shows where a table is
+cut.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from partage.outputs import markup_with_checksum
 from partage.report.frame import asset, policy, template
 from partage.report.printing import PrintableConsole
 
-_WIDTH = 160
-"""Columns of text: measures of one kind stay in one table."""
+_WIDTH = 130
+"""Columns of text: what a page shows without scrolling on a desk's screen."""
 
 Tone: TypeAlias = Literal["", "good", "limit", "bad", "muted", "strong"]
 _TONES: dict[str, Tone] = {"green": "good", "yellow": "limit", "red": "bad"}
@@ -73,6 +73,8 @@ class Card:
 
 class PageConsole(PrintableConsole):
     """A console that keeps what is printed."""
+
+    answer_first = True
 
     def __init__(self) -> None:
         super().__init__(width=_WIDTH, file=io.StringIO())
@@ -128,16 +130,19 @@ def page(title: str, show: Callable[[Console], None]) -> str:
         command=title,
         title=f"partage {title}: {first.title}",
         headline=first.title,
-        lead=[block for block in first.blocks if isinstance(block, Paragraph)],
-        cards=[
-            Card("", [block for block in first.blocks if not isinstance(block, Paragraph)]),
-            *cards,
-        ],
+        lead=[block for block in first.blocks if _leads(block)],
+        cards=[Card("", [block for block in first.blocks if not _leads(block)]), *cards],
         css=Markup(css),
         script=Markup(script),
         policy=policy(css, script),
     )
     return markup_with_checksum(shown)
+
+
+def _leads(block: Block) -> bool:
+    """Whether a part of the first card stands below the headline: text, but no explanation of a
+    table."""
+    return isinstance(block, Paragraph) and any(tone != "muted" for _, tone in block.pieces)
 
 
 def _grid(console: Console, table: Table) -> Grid:

@@ -74,14 +74,14 @@ def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
     place = {actor.id: at for at, actor in enumerate(found.scenario.members)}
     cell = found.scenario.until / width
     of_partition = _grouped(found.spans, lambda span: span.partition)
-    topics, created = found.scenario.all_topics, found.scenario.created_at
+    topics, lifetimes = found.scenario.all_topics, found.scenario.lifetimes
     for topic, number in found.produce:
         spans = of_partition.get((topic, number), [])
         there = [a for a in found.scenario.members if topic in a.subscription(topics)]
-        since = created.get((topic, number), 0.0)
+        since, deleted = lifetimes[topic, number]
         text = Text()
         for at in range(width):
-            start, end = max(at * cell, since), (at + 1) * cell
+            start, end = max(at * cell, since), min((at + 1) * cell, deleted)
             inside = [s for s in spans if s.start < end - _LEAST and s.end > start + _LEAST]
             owned = sum(min(end, s.end) - max(start, s.start) for s in inside)
             partly = owned < end - start - 1e-6

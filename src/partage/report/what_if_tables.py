@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from rich.console import Console
@@ -21,9 +22,37 @@ _ENDS = ("p50", "max")
 
 
 def print_churn(value: Mapping[str, Any], console: Console) -> None:
-    """Print a row per assignor and protocol."""
+    """Print what pauses least, and a row per assignor and protocol."""
+    printing.answered(
+        console, lambda: _least_paused(value, console), lambda: _churn_details(value, console)
+    )
+
+
+def _least_paused(value: Mapping[str, Any], console: Console) -> None:
+    rows = [row for row in value["percentiles"] if row["measure"] == "unowned_partition_seconds"]
+    least, most = (pick(rows, key=lambda row: row["p50"]) for pick in (min, max))
+    seconds = units.count(least["p50"])
+    text = (
+        f"{_case(least)} pauses least: {seconds} partition-seconds without an owner in the median "
+        "run"
+    )
+    if most["p50"] > least["p50"]:
+        text += f"; {_case(most)} most: {units.count(most['p50'])}"
+    _head(console, text)
+    if value["violations"]:
+        broken = units.plural(value["violations"], "run")
+        console.print(Text(f"✗ {broken} violated the protocol's guarantees", "red"))
+
+
+def _case(row: Row) -> str:
+    return f"{row['assignor']} ({row['protocol']})"
+
+
+def _churn_details(value: Mapping[str, Any], console: Console) -> None:
     runs = units.plural(value["runs"], "run")
-    _head(console, f"{runs} of {value['scenario']} with 1 to {value['events']} additional events")
+    console.print(
+        Text(f"{runs} of {value['scenario']} with 1 to {value['events']} additional events")
+    )
     _dim(
         console,
         "Events: a join, a leave, a crash or a rolling restart. Every row had the same runs.",
@@ -42,16 +71,54 @@ def print_churn(value: Mapping[str, Any], console: Console) -> None:
     _dim(
         console,
         "\nMoved: partitions that changed their member; no owner: partition-seconds without one; "
-        "lag: the maximum in one partition, in records.",
+        "lag: the maximum in one partition, in records; p50: the median run.",
     )
-    if value["violations"]:
-        broken = units.plural(value["violations"], "run")
-        console.print(Text(f"\n✗ {broken} violated the protocol's guarantees", "red"))
 
 
 def print_failures(value: Mapping[str, Any], console: Console) -> None:
-    """Print a table per kind of failure, a row per placement."""
-    _head(console, f"Failures under {units.plural(len(value['placements']), 'placement')}")
+    """Print what the worst failure costs, and a table per kind of failure, a row per placement."""
+    printing.answered(
+        console, lambda: _worst_failures(value, console), lambda: _failure_details(value, console)
+    )
+
+
+_COSTS: Mapping[str, str] = {
+    "offline": "takes {} partitions offline",
+    "under_min_isr": "leaves {} partitions below min ISR",
+    "leaders": "leaves one survivor with {} leaders",
+}
+"""What a failure costs, the worst first."""
+
+
+def _worst_failures(value: Mapping[str, Any], console: Console) -> None:
+    """A line for one broker, and one for one rack: the first cost that there is."""
+    lines = []
+    for failure in ("broker", "rack"):
+        rows = [row for row in value["percentiles"] if row["failure"] == failure and row["runs"]]
+        for measure, cost in _COSTS.items():
+            worst = {row["placement"]: row["max"] for row in rows if row["measure"] == measure}
+            if any(worst.values()):
+                lines.append(f"The worst {failure} failure {_cost(cost, worst)}")
+                break
+    if lines:
+        _head(console, lines[0])
+    for line in lines[1:]:
+        console.print(Text(line))
+
+
+def _cost(cost: str, worst: Mapping[str, float], show: Show = units.count) -> str:
+    """The cost today and with the best plan."""
+    (today, now), *plans = worst.items()
+    text = f"{cost.format(show(now))} {today}"
+    if not plans:
+        return text
+    best, least = min(plans, key=lambda plan: plan[1])
+    return f"{text}, {show(least)} with {best}"
+
+
+def _failure_details(value: Mapping[str, Any], console: Console) -> None:
+    placements = units.plural(len(value["placements"]), "placement")
+    console.print(Text(f"Failures under {placements}"))
     for failure, title in (
         ("broker", "Any one broker fails"),
         ("rack", "Any one rack fails"),
@@ -70,7 +137,8 @@ def print_failures(value: Mapping[str, Any], console: Console) -> None:
                 _columns("under_min_isr", "<min ISR", _ENDS, units.count),
                 _columns("leaders", "leaders", _ENDS, units.count),
                 _columns("leaders_over_mean", "/mean", _ENDS, units.decimal),
-                _columns("bytes_per_second_over_mean", "rate/mean", _ENDS, units.decimal),
+                _columns("bytes_per_second_over_mean", "in/mean", _ENDS, units.decimal),
+                _columns("bytes_out_per_second_over_mean", "out/mean", _ENDS, units.decimal),
             ],
         )
     _cannot(value, console)
@@ -78,16 +146,38 @@ def print_failures(value: Mapping[str, Any], console: Console) -> None:
         console,
         "\nOffline: partitions without a live replica; <min ISR: replicated partitions with fewer "
         "than two live replicas; leaders: of the worst survivor, and relative to the mean; "
-        "rate: bytes per second led.",
+        "in, out: bytes per second that it receives and sends as leader; p50: the median failure.",
     )
 
 
 def print_growth(value: Mapping[str, Any], console: Console) -> None:
-    """Print a row per placement."""
-    _head(
-        console,
-        f"{units.plural(value['runs'], 'run')} in which topics grow {value['factor']:g}-fold, each "
-        f"by a separate factor (sigma {value['sigma']:g})",
+    """Print how uneven the brokers become, and a row per placement."""
+    printing.answered(
+        console, lambda: _after_growth(value, console), lambda: _growth_details(value, console)
+    )
+
+
+def _after_growth(value: Mapping[str, Any], console: Console) -> None:
+    """A line for the rates, and one for the disks where their capacities are known."""
+    busiest, fullest = (
+        {row["placement"]: row for row in value["percentiles"] if row["measure"] == measure}
+        for measure in ("leader_rate", "disk")
+    )
+    rates = {name: row["p50"] for name, row in busiest.items() if row["runs"]}
+    shown = _cost("the busiest broker leads {} × the mean rate", rates, units.decimal)
+    _head(console, f"In the median run {shown}")
+    shares = {name: row["above"] for name, row in fullest.items() if row["runs"]}
+    if shares:
+        full = _cost("in {} of the runs", shares, _share)
+        console.print(Text(f"A disk is fuller than {_share(value['full'])} {full}"))
+
+
+def _growth_details(value: Mapping[str, Any], console: Console) -> None:
+    console.print(
+        Text(
+            f"{units.plural(value['runs'], 'run')} in which topics grow {value['factor']:g}-fold, "
+            f"each by a separate factor (sigma {value['sigma']:g})"
+        )
     )
     uneven, full = f">{value['above']:g}", f">{_share(value['full'])}"
     _show(
@@ -109,7 +199,7 @@ def print_growth(value: Mapping[str, Any], console: Console) -> None:
         console,
         "\nBusiest broker / mean: bytes per second led, written (as leader or follower), and bytes "
         "stored. Disk: usage of the fullest. "
-        f"{uneven}, {full}: share of runs above.",
+        f"{uneven}, {full}: share of runs above; p50: the median run.",
     )
 
 
@@ -123,21 +213,27 @@ def _columns(measure: str, heading: str, parts: Sequence[str], show: Show) -> li
 def _show(
     console: Console, rows: Iterable[Row], keys: Sequence[str], groups: Iterable[list[Column]]
 ) -> None:
-    """Print a row per case, in as few tables as the width allows, without measures that no case
-    has."""
+    """Print a row per case, in as few tables as the width allows, with less space between the
+    columns where that makes one, and without measures that no case has."""
     cases: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in rows:
         cases.setdefault(tuple(row[key] for key in keys), {})[row["measure"]] = row
     unbounded = console.options.update(max_width=1000)
+    known = [group for group in groups if any(own[group[0][1]]["runs"] for own in cases.values())]
+
+    def fits(table: Table) -> bool:
+        return console.measure(table, options=unbounded).maximum <= console.width
+
+    whole = printing.closer(_table(cases, keys, list(chain(*known))))
     tables: list[list[Column]] = [[]]
-    for group in groups:
-        if not any(own[group[0][1]]["runs"] for own in cases.values()):
-            continue
-        wider = [*tables[-1], *group]
-        needed = console.measure(_table(cases, keys, wider), options=unbounded).maximum
-        if tables[-1] and needed > console.width:
+    for group in known:
+        if tables[-1] and not fits(_table(cases, keys, [*tables[-1], *group])):
             tables.append([])
         tables[-1] += group
+    if len(tables) > 1 and fits(whole):
+        console.print()
+        console.print(whole)
+        return
     for columns in tables:
         console.print()
         console.print(_table(cases, keys, columns))

@@ -134,6 +134,7 @@ in_stage(
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:

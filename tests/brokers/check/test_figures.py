@@ -96,6 +96,7 @@ def figures_missing(f: Files) -> None:
     del f.after["topic_spread"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:

@@ -225,6 +225,7 @@ def changes_denied(f: Files) -> None:
     f.plan["changes"] = not f.plan["changes"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:

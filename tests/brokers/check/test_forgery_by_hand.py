@@ -405,6 +405,7 @@ def a_percentage_beyond_all_numbers(folder: Path) -> Files:
     return f
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("met", [True, False], ids=["bounds forged", "bounds kept"])
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forgery_does_not_pass_as_optimal(name: str, met: bool, tmp_path: Path) -> None:

@@ -41,6 +41,28 @@ for _name in ("replicas", "leaders", "disk", "in", "out", "leader_in"):
         ][name].update({key: f.after["resources"][name][key] + 1})
 
 
+def _tamper_with_survivor(f: Files, key: str) -> None:
+    f.after["resources"]["out"]["after_failure"][key] += 1
+
+
+def _tamper_with_broker(f: Files, key: str, value: object) -> None:
+    f.after["resources"]["disk"]["brokers"][2][key] = value
+
+
+for _key in ("max", "bound"):
+    TAMPERED[f"{_key} after a failure"] = lambda f, key=_key: _tamper_with_survivor(f, key)  # type: ignore[misc]
+for _key, _value in {
+    "load": 1,
+    "fair": 1,
+    "band": None,
+    "headroom": 0.5,
+    "hottest": "t-0",
+}.items():
+    TAMPERED[f"{_key} of a broker"] = lambda f, key=_key, value=_value: _tamper_with_broker(  # type: ignore[misc]
+        f, key, value
+    )
+
+
 @TAMPERED.add
 def a_resource_less(f: Files) -> None:
     del f.after["resources"]["out"]

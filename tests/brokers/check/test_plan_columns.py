@@ -111,6 +111,7 @@ for _key in ("loads", "warnings", "partage"):
     MALFORMED[f"without {_key}"] = lambda f, key=_key: f.plan.pop(key)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_values_are_found(sound_plans: LazyPlans, name: str) -> None:
     MALFORMED.assert_found(name, {"mixed": sound_plans["mixed"]})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import partage
-from partage.brokers import leaders
+from partage.brokers import leaders, solving
 from tests.bundled import grown, uneven_racks
 from tests.matrices import cluster_of, text
 from tests.profiles import seeds
@@ -48,9 +48,10 @@ def squares_after_rack_failures(cluster: partage.Cluster) -> tuple[int, int]:
 @pytest.mark.random
 def test_only_the_failure_of_racks_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every other figure and every proof is as without this aim, and a second run changes
-    nothing."""
+    nothing. Without the search by steps, which goes on from there."""
     better = 0
-    for seed in seeds(160):
+    monkeypatch.setattr(solving, "improve_by_steps", lambda problem, led: led)
+    for seed in seeds(100, fewest=10):
         draw = random.Random(seed)
         cluster = random_cluster(draw)
         moves = draw.random() < 0.5
@@ -73,7 +74,7 @@ def test_only_the_failure_of_racks_changes(monkeypatch: pytest.MonkeyPatch) -> N
         assert plan.settled
         again = partage.plan(plan.after, no_moves=not moves)
         assert again.after.replica_lists() == plan.after.replica_lists(), seed
-    assert better >= len(seeds(160)) // 16
+    assert better >= -(-len(seeds(100, fewest=10)) // 16)
 
 
 @pytest.mark.parametrize(("cluster", "most"), [(grown, 27), (uneven_racks, 33)])

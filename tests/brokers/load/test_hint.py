@@ -57,6 +57,7 @@ def test_without_moves_it_names_loads_of_leaders_only() -> None:
     assert set(found) <= {"bytes out", "leader bytes in"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("missing", "options"),
     [

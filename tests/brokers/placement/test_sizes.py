@@ -217,6 +217,7 @@ def test_bytes_keep_every_rule_and_every_bound_is_true(
     assert made.settled
 
 
+@pytest.mark.long
 def test_bands_that_can_be_reached_nearly_always_are() -> None:
     rng = random.Random(6)
     cases = inside = fewest = 0
@@ -377,6 +378,7 @@ def test_every_disk_is_relieved_and_nothing_else_is_touched(
     assert made.settled
 
 
+@pytest.mark.long
 def test_relieving_is_nearly_always_found_and_mostly_the_least() -> None:
     rng = random.Random(9)
     cases = found = least = 0
@@ -508,6 +510,7 @@ def greedy_bytes(cluster: Cluster) -> tuple[int, float]:
     return moved, max(load.values()) * len(load) / sum(load.values())
 
 
+@pytest.mark.long
 def test_a_large_cluster_is_even_for_less_than_half_of_what_greedy_moves(large: Cluster) -> None:
     made = partage.plan(large, balance="bytes")
     assert made.figures["bytes_max_over_mean"] <= 1.02
@@ -524,6 +527,7 @@ def test_a_large_cluster_is_even_for_less_than_half_of_what_greedy_moves(large: 
     assert moved <= 1.001 * made.figures["bytes_moved_lower_bound"]
 
 
+@pytest.mark.long
 def test_a_large_cluster_within_a_limit(large: Cluster) -> None:
     free = partage.plan(large, balance="bytes").figures
     limit = free["bytes_moved"] // 2

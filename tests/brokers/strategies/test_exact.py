@@ -62,7 +62,7 @@ def test_placements_of_larger_clusters(case: tuple[dict[str, Any], dict[str, Any
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.long),
         pytest.param({"spread": "topic"}, marks=pytest.mark.long),
         pytest.param({"add_broker": ["2000:a", "2001:b"]}, marks=pytest.mark.long),
         pytest.param({"replication_factor": ["2"]}, marks=pytest.mark.long),
@@ -82,6 +82,7 @@ def test_a_hundred_partitions(seed: int, options: dict[str, Any]) -> None:
     assert_true_figures(job, planned)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -53,7 +53,7 @@ def test_a_saving() -> None:
         "cooperative-sticky", pytest.approx(0.84), 3.2, pytest.approx(19.3), "range", 20.0, 0.0
     )
     assert found.sentence == (
-        "cooperative-sticky would have saved 84 % of the 19.3 s without an owner"
+        "cooperative-sticky would have saved 84 % of the 19.3 partition-seconds without an owner"
     )
     assert found.to_json()["saved"] == 0.84
 
@@ -75,7 +75,9 @@ def test_nothing_else_saves(used: list[tuple[str | None, str | None]]) -> None:
     assert found is not None
     assert (found.assignor, found.saved) == ("sticky", 0)
     assert found.used == ("sticky" if used == [("sticky", "eager")] else None)
-    assert found.sentence.startswith("None of Kafka's assignors would have saved any of the 5.0 s")
+    assert found.sentence.startswith(
+        "none of Kafka's assignors would have saved any of the 5.0 partition-s"
+    )
 
 
 def test_the_protocol_names_the_assignor() -> None:

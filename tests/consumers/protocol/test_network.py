@@ -17,6 +17,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("protocol", "assignor"), PAIRS)
 def test_never_two_owners_and_one_owner_when_stable(protocol: str, assignor: str) -> None:
     for seed in range(60):

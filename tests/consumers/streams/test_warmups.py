@@ -468,7 +468,7 @@ def test_every_history_ends_at_the_balanced_assignment() -> None:
     time the group becomes stable, as even as without lags, and no copy is missing."""
     draw = random.Random(6)
     rounds = histories = late = 0
-    for _ in seeds(200):
+    for _ in seeds(200, fewest=20):
         world = at_random(draw)
         for step in range(3):
             if step and draw.random() < 0.6:

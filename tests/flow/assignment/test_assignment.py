@@ -87,7 +87,7 @@ def test_many_items_give_up_slots(problem: AssignmentProblem, order: tuple[str, 
     every = np.ones(problem.items, dtype=np.bool_)
     assert (
         problem.costs(answer.slots)
-        == solve_item_network(problem, order, ItemLayout(every, every)).costs
+        == solve_item_network(problem, order, ItemLayout(every, every, ~every)).costs
     )
     for proof in prove(problem, answer):
         assert proof.value == proof.bound, proof.cost
@@ -127,15 +127,17 @@ def test_assignment_with_few_candidates(
 def test_the_network_by_item(
     problem: AssignmentProblem, wide: bool, seed: int, order: tuple[str, str, str]
 ) -> None:
-    """With any items standing alone: at most the least cost, and with wide items exactly that."""
+    """With any items standing alone or counted by the zones that they hold: at most the least cost,
+    and with wide items exactly that."""
     rng = np.random.default_rng(seed)
+    by_zones = rng.random(problem.items) < rng.choice([0.0, 0.5, 1.0])
     alone = rng.random(problem.items) < rng.choice([0.0, 0.5, 1.0])
     every = np.ones(problem.items, dtype=np.bool_)
     violating = assignment._violating(problem)
     layout = (
-        ItemLayout(every, every)
+        ItemLayout(every, every, by_zones)
         if wide
-        else ItemLayout(alone | violating, alone & (rng.random() < 0.5))
+        else ItemLayout(alone | violating, alone & (rng.random() < 0.5), by_zones)
     )
     settled = solve_item_network(problem, order, layout)
     least = best(problem, order)
@@ -232,10 +234,10 @@ def test_counts_without_an_assignment_are_found_item_by_item() -> None:
     used = 0
     item_network = assignment.solve_item_network
 
-    def counted(*arguments):  # type: ignore[no-untyped-def]
+    def counted(problem, order, layout):  # type: ignore[no-untyped-def]
         nonlocal used
-        used += 1
-        return item_network(*arguments)
+        used += int(layout.individual.any())
+        return item_network(problem, order, layout)
 
     rng = np.random.default_rng(3)
     with pytest.MonkeyPatch.context() as patch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from partage.live.admin.states import RATES
 from partage.live.execution.execute import execute
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.executor import Interrupts
+from partage.live.execution.preflight import prepare
 from partage.testing import FakeCluster
 
 MISSING = "missing ACL: AlterConfigs on the cluster"
@@ -174,3 +176,85 @@ def test_the_acl_for_throttles_is_taken_away(tmp_path: Path, moment: int) -> Non
     assert live.throttles == before
     assert partage.rollback(tmp_path, throttle="1MB", **options).state == "done"
     assert (live.replicas, live.throttles) == (ORIGINAL, before)
+
+
+def forged_journal(directory: Path, topic: str) -> None:
+    """A journal of this plan, as a run writes it: another throttle of a broker, and of a topic."""
+    digest = ExecutionPlan.read(directory).digest
+    entries: list[dict[str, Any]] = [
+        {"event": "started", "plan": digest},
+        {
+            "event": "throttles saved",
+            "brokers": {"1": dict.fromkeys(RATES, "1")},
+            "topics": {topic: {"leader.replication.throttled.replicas": "*"}},
+        },
+    ]
+    stamped = [{"at": "2026-01-01T00:00:00Z", **entry} for entry in entries]
+    (directory / JOURNAL).write_text("".join(json.dumps(one) + "\n" for one in stamped))
+
+
+@pytest.fixture
+def forged(tmp_path: Path) -> tuple[Path, FakeCluster]:
+    """A plan that changes t, not u."""
+    live = FakeCluster(ORIGINAL, range(1, 5))
+    made = partage.plan(partage.snapshot(admin=live.admin, sleep=live.sleep), topics="t")
+    made.write(tmp_path / "plan")
+    return tmp_path / "plan", live
+
+
+def test_a_journal_restores_no_throttle_of_a_topic_that_does_not_change(
+    forged: tuple[Path, FakeCluster],
+) -> None:
+    directory, live = forged
+    forged_journal(directory, "u")
+    with pytest.raises(InputError, match="saved throttles of u, which does not change"):
+        partage.apply(directory, admin=live.admin, clock=live.clock, sleep=live.sleep)
+    assert (live.requests, live.throttles) == ([], {})
+    warnings: list[str] = []
+    execute(
+        ExecutionPlan.read(directory).reversed(),
+        live.admin,
+        confirm=lambda ready: warnings.extend(ready.warnings),
+        clock=live.clock,
+        sleep=live.sleep,
+    )
+    assert any("saved throttles of u" in one for one in warnings)
+    assert live.throttles == {}
+
+
+def test_throttles_of_a_journal_are_named_before_they_are_set(
+    forged: tuple[Path, FakeCluster],
+) -> None:
+    directory, live = forged
+    forged_journal(directory, "t")
+
+    def confirm(ready: Any) -> None:
+        (found,) = (one for one in ready.warnings if "set again at the end: broker 1" in one)
+        assert f"{RATES[0]}=1" in found
+        raise PartageError("not confirmed")
+
+    with pytest.raises(PartageError, match="not confirmed"):
+        execute(ExecutionPlan.read(directory), live.admin, confirm=confirm, sleep=live.sleep)
+    assert live.throttles == {}
+
+
+def test_a_refused_plan_sets_no_throttle_where_none_was_left(
+    forged: tuple[Path, FakeCluster],
+) -> None:
+    directory, live = forged
+    forged_journal(directory, "t")
+    live.delete_topic("u")
+    live.create_topic("u", [(3, 4), (3, 4)])
+    with pytest.raises(PartageError, match="plan again"):
+        partage.apply(directory, admin=live.admin, clock=live.clock, sleep=live.sleep)
+    assert live.throttles == {}
+
+
+def test_a_plan_without_topic_ids_is_named(tmp_path: Path) -> None:
+    """It cannot know a topic that was created again."""
+    live = FakeCluster(ORIGINAL, range(1, 5))
+    partage.plan(partage.snapshot(admin=live.admin), topics="t").write(tmp_path)
+    plan = ExecutionPlan.read(tmp_path)
+    for known in (plan, replace(plan, topic_ids={})):
+        warnings = prepare(known, live.admin, throttle=None, concurrency=None).warnings
+        assert any("no topic id of t:" in one for one in warnings) is (known is not plan)

@@ -25,7 +25,9 @@ def replanned(
     plan = plan_of(changes, str(folder), **more)
     cluster = snapshot({change.key: change.origin for change in changes}, (3,))
     path, moves = replan_without(plan, cluster, (3,), keys, 2)
-    entries = parse_json(path.read_text(), str(path))["partitions"]
+    value = parse_json(path.read_text(), str(path))
+    assert value["without"] == sorted({3} | plan.racks.keys() - {1, 2, 4, 5, 6})
+    entries = value["partitions"]
     return {(e["topic"], e["partition"]): tuple(e["replicas"]) for e in entries}, moves
 
 
@@ -45,7 +47,9 @@ def test_the_rest_of_the_plan_is_kept_and_counts(tmp_path: Path) -> None:
 
 def test_excluded_brokers_stay_empty(tmp_path: Path) -> None:
     changes = [Change("t", n, (1,), (3,)) for n in range(4)]
-    replicas, moves = replanned(tmp_path, changes, {c.key for c in changes}, excluded=(1,))
+    replicas, moves = replanned(
+        tmp_path, changes, {c.key for c in changes}, excluded=(1,), racks={2: "a", 7: "b"}
+    )
     assert moves == 4
     assert Counter(replicas.values()) == {(2,): 1, (4,): 1, (5,): 1, (6,): 1}
 

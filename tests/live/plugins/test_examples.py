@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from partage.consumers.scenario import Scenario
+from partage.consumers.simulation import simulate
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
@@ -44,6 +48,8 @@ def results(kafka: Any) -> dict[str, Future[Any]]:
     jobs["librdkafka, consumer"] = (example.deploy, example.DEPLOYS["confluent"][3])
     jobs["java"] = (example.deploy, example.DEPLOYS["java"][1])
     jobs["java, consumer"] = (example.deploy, example.DEPLOYS["java"][3])
+    jobs["librdkafka, upgrade"] = (example.upgrade, example.UPGRADES["confluent"][0])
+    jobs["java, upgrade"] = (example.upgrade, example.UPGRADES["java"][1])
     jobs |= {"closed": (example.failover, False), "killed": (example.failover, True)}
     with ThreadPoolExecutor(3) as pool:
         migration = pool.submit(example.migrate, kafka.bootstrap_servers, settings)
@@ -63,6 +69,8 @@ DEPLOYS = [
     "librdkafka, consumer",
     "java",
     "java, consumer",
+    "librdkafka, upgrade",
+    "java, upgrade",
 ]
 
 
@@ -111,6 +119,42 @@ def test_a_standby_takes_over_and_a_crash_costs_the_session(
     # the killed member's last heartbeat was at most one interval ago
     assert min(max(pauses) for pauses in killed.measured.values()) > SESSION - 2 * HEARTBEAT
     assert example.longest(killed.simulated) > SESSION - 2 * HEARTBEAT
+
+
+@pytest.mark.parametrize("name", ["librdkafka, upgrade", "java, upgrade"])
+def test_restarted_members_convert_the_group_to_the_consumer_protocol(
+    results: dict[str, Future[Any]], name: str
+) -> None:
+    """As in the simulation up to a heartbeat of the consumer protocol, which a busy machine may
+    miss."""
+    found = results[name].result()
+    simulated = simulate(Scenario.from_json(found.scenario))
+    assert simulated.violations == ()
+    assert not simulated.refused
+    assert {m["config"]["group.protocol"] for m in found.scenario["members"][3:]} == {"consumer"}
+    assert abs(example.longest(found.measured) - example.longest(found.simulated)) < 6
+
+
+def test_the_broker_does_not_convert_librdkafkas_cooperative_groups(kafka: Any) -> None:
+    """Its assignments have user data from the second rebalance on: a member that joins with the
+    consumer protocol gets nothing, and in the simulation it is rejected."""
+    way = replace(example.UPGRADES["confluent"][0], assignor="cooperative-sticky")
+    settings = example.Settings(partitions=PARTITIONS, heartbeat=HEARTBEAT)
+    with example.group(kafka.bootstrap_servers, way, settings) as running:
+        first = running.join("first")
+        running.traffic.wait_until(lambda: len(first.owned) == PARTITIONS)
+        running.begin()
+        second = running.join("second")
+        running.traffic.wait_until(lambda: bool(second.owned))
+        running.traffic.wait_until_stable()
+        third = running.join("third", assignor="uniform")
+        running.traffic.wait_until(lambda: third.joined is not None)
+        time.sleep(4.0)
+        assert not third.owned
+        assert first.owned | second.owned == running.traffic.partitions
+        scenario = running.result("refused").scenario
+    (refused,) = simulate(Scenario.from_json(scenario), "cooperative-sticky").refused.values()
+    assert refused.startswith("GROUP_ID_NOT_FOUND")
 
 
 def test_two_rolling_restarts_make_a_group_cooperative(results: dict[str, Future[Any]]) -> None:

@@ -227,6 +227,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("produce", [by_kafka_python, by_aiokafka])
 @pytest.mark.parametrize("name", NAMES)
 def test_ours_put_keys_where_partition_says(brokers: Brokers, name: str, produce: Produce) -> None:

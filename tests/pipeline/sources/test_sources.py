@@ -160,6 +160,7 @@ def test_timestamps_as_text(spark: Any, write_lines: Write) -> None:
         assert found[i] == datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
+@pytest.mark.long
 def test_the_value_itself_and_base64_keys(spark: Any, tmp_path: Path, write_lines: Write) -> None:
     line = {"topic": "t", "partition": 0, "timestamp": 1_700_000_000_000}
     path = write_lines(
@@ -412,6 +413,7 @@ def test_missing_empty_and_damaged_files(spark: Any, tmp_path: Path, write_lines
     assert "no records given" in _refused(spark)
 
 
+@pytest.mark.long
 def test_files_of_different_types_are_widened(spark: Any, records: Any, tmp_path: Path) -> None:
     """Files of several periods: other types of a column, columns that nothing reads, values in
     place of their sizes, names in another case."""
@@ -444,6 +446,7 @@ def test_the_file_and_column_that_cannot_be_read_are_named(spark: Any, tmp_path:
     assert found == f"{file}: column partition must not have type array<bigint>"
 
 
+@pytest.mark.long
 def test_lines_may_have_a_value_or_its_size(spark: Any, records: Any, write_lines: Write) -> None:
     values = [r | {"value": "x" * r["value_bytes"]} for r in records]
     for record in values:
@@ -460,6 +463,7 @@ def test_lines_may_have_a_value_or_its_size(spark: Any, records: Any, write_line
     assert _good(spark, str(Path(valued[0]).parent)) == expected
 
 
+@pytest.mark.long
 def test_orc_gives_the_same_rows(spark: Any, records: Any, tmp_path: Path) -> None:
     parquet = spark.read.parquet(_parquet(tmp_path / "r.parquet", records))
     parquet.coalesce(1).write.orc(str(tmp_path / "orc"))
@@ -504,6 +508,7 @@ def test_a_frame_with_other_names_of_columns(spark: Any, records: Any, tmp_path:
     )
 
 
+@pytest.mark.long
 def test_a_csv_of_pandas_and_of_python_reads_the_same(
     spark: Any, records: Any, tmp_path: Path
 ) -> None:
@@ -532,6 +537,7 @@ def test_all_but_parquet_is_kept(spark: Any, tmp_path: Path, change_events: str)
     assert [frame.count() for frame in kept] == [1]
 
 
+@pytest.mark.long
 def test_fields_of_more_than_128_kilobytes(spark: Any, tmp_path: Path) -> None:
     """A key may have that; a first line that has it is not a header."""
     path = tmp_path / "a.csv"

@@ -211,6 +211,7 @@ def test_killed_while_files_come_nothing_is_lost_or_doubled(
     assert pq.read_schema(next((out / "windows").iterdir())).equals(whole.schema)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_an_outage_is_caught_up_in_limited_batches(
     spark: Any, tmp_path: Path, cluster_file: Path

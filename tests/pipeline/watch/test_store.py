@@ -182,6 +182,28 @@ def test_a_damaged_state(tmp_path: Path, text: str) -> None:
             opened.state()
 
 
+def test_a_login_in_the_address_of_the_records_is_not_written(tmp_path: Path) -> None:
+    settings = Settings("ftp://me:Canary@h/x", 60)
+    for _ in range(2):  # and once more
+        with store_module.opened(str(tmp_path / "w"), settings) as opened:
+            opened.commit(store_module.State())
+    files = [file.read_text("latin-1") for file in tmp_path.rglob("*") if file.is_file()]
+    assert any("ftp://***@h/x" in text for text in files)
+    assert not any("Canary" in text for text in files)
+
+
+def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    with store_module.opened(str(tmp_path / "w"), Settings("/records", 60)) as opened:
+        opened.commit(store_module.State())
+        (file,) = (tmp_path / "w/partitions").iterdir()
+        schema = opened.partitions().schema
+        topic = pa.array([b"\xe9"]).view(pa.string())
+        wrong = pa.table({name: topic if name == "topic" else [0] for name in schema.names})
+        pq.write_table(wrong, file)
+        with pytest.raises(InputError, match=r"is not a readable table .*UTF8"):
+            opened.partitions()
+
+
 def test_open_windows_that_are_missing(tmp_path: Path) -> None:
     with store_module.opened(str(tmp_path / "w"), Settings("/records", 60)) as opened:
         state = store_module.State(open_batch=3, open_files=10**18)

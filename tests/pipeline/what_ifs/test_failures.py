@@ -26,10 +26,12 @@ def counted(
     left = [[b for b in row if b in live - failed] for row in lists]
     leaders = Counter(dict.fromkeys(live - failed, 0))
     load = Counter(dict.fromkeys(live - failed, 0.0))
-    for row, rate in zip(left, rates, strict=True):
+    sent = Counter(dict.fromkeys(live - failed, 0.0))
+    for row, replicas, rate in zip(left, lists, rates, strict=True):
         if row:
             leaders[row[0]] += 1
             load[row[0]] += rate
+            sent[row[0]] += rate * len(replicas)  # to one consumer and the followers
     most, busiest = max(leaders.values(), default=0), max(load.values(), default=0.0)
     return {
         "offline": sum(not row for row in left),
@@ -40,6 +42,8 @@ def counted(
         "leaders_over_mean": _over(most, leaders),
         "bytes_per_second": busiest,
         "bytes_per_second_over_mean": _over(busiest, load),
+        "bytes_out_per_second": max(sent.values(), default=0.0),
+        "bytes_out_per_second_over_mean": _over(max(sent.values(), default=0.0), sent),
     }
 
 

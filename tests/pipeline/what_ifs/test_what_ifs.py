@@ -29,6 +29,7 @@ from tests.pipeline.what_ifs.cases import (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "kind", ["churn", "failures", pytest.param("growth", marks=pytest.mark.long)]

@@ -22,6 +22,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_next_best_is_the_same_as_in_explain(options):
     """The same broker from the certificate. Its price for topic spread can be higher than that of

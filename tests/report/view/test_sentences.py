@@ -50,6 +50,14 @@ def test_with_leaders_by_rate_the_busiest_broker_comes_first():
     assert counted.headline.startswith("3 replicas move")
 
 
+def test_a_plan_by_rate_or_load_says_what_it_aims_at_after_a_failure():
+    line = "after a failure: the aim is few leaders per survivor"
+    assert by_rate([1e6] * 4).failure_aim == f"{line}, whatever their rates"
+    by_load = view(documents.small(options={"balance": "load"}))
+    assert by_load.failure_aim == f"{line}, then little load on the worst one"
+    assert view(documents.small(options={"balance": "bytes"})).failure_aim == ""
+
+
 def test_with_leaders_by_rate_and_no_moves():
     rows = [("t", 0, [1, 2], [2, 1]), ("t", 1, [1, 2], [1, 2])]
     document = documents.document(

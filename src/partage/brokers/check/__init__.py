@@ -21,7 +21,7 @@ from partage.brokers.check.figures import check_figures
 from partage.brokers.check.files import check_files, check_waves
 from partage.brokers.check.not_proven import not_proven
 from partage.brokers.check.options import check_fingerprint, check_options
-from partage.brokers.check.plan_columns import PlanColumns, read_json
+from partage.brokers.check.plan_columns import PlanColumns, read_digested
 from partage.brokers.check.rules import check_rules
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.check.wave_limits import check_wave_limits
@@ -112,13 +112,15 @@ class CheckResult:
         return html_table(self.summary(), ("", "check"), lines)
 
 
-@dataclass(frozen=True)
+@dataclass
 class RuleDefects:
     """Defects without those of figures and proofs. ``files``: of the original placement, the
-    options, and the files; ``placement``: of the new placement and its waves."""
+    options, and the files; ``placement``: of the new placement and its waves; ``digest``: SHA-256
+    (hex) of the plan.json that was checked."""
 
     files: list[str]
     placement: list[str]
+    digest: str | None = None
 
 
 def check(directory: str | os.PathLike[str]) -> CheckResult:
@@ -160,6 +162,7 @@ def rule_defects(directory: str | os.PathLike[str]) -> RuleDefects:
     with _readable(directory) as root:
         plan = _read(root, found.files)
         if plan is not None:
+            found.digest = plan.digest
             for _, find_defects in _CHECKS:
                 if find_defects not in _OF_PROOFS:
                     placement = find_defects in _OF_NEW_PLACEMENT
@@ -183,7 +186,8 @@ def _readable(directory: str | os.PathLike[str]) -> Iterator[Path]:
 def _read(root: Path, defects: list[str]) -> PlanColumns | None:
     """The columns of plan.json; None, with a defect, if it is malformed."""
     try:
-        return PlanColumns(read_json(root, MARKER), root)
+        value, digest = read_digested(root, MARKER)
+        return PlanColumns(value, root, digest)
     except MalformedError as error:
         defects.append(_one_line(str(error)))
         return None

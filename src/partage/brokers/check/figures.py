@@ -17,6 +17,7 @@ from partage.brokers.check.failures import (
 )
 from partage.brokers.check.known_warnings import check_warnings
 from partage.brokers.check.load_columns import LoadColumns
+from partage.brokers.check.load_figures import load_figures
 from partage.brokers.check.placement_bounds import within_tolerance
 from partage.brokers.check.placement_model import PlacementModel
 from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
@@ -33,8 +34,8 @@ def check_figures(plan: PlanColumns) -> list[str]:
     after = _placement_figures(plan, plan.after, plan.stages["failure"]["bound"])
     if plan.asked.by_load:
         loads = LoadColumns(plan)
-        before["resources"] = loads.figures(plan.before)
-        after["resources"] = loads.figures(plan.after)
+        before["resources"] = load_figures(loads, plan.before)
+        after["resources"] = load_figures(loads, plan.after)
     elif "resources" in stated["before"] or "resources" in stated["after"]:
         return [f"{MARKER}: figures: resources go with balance load"]
     return [

@@ -23,8 +23,7 @@ from partage.flow.certificate import unpack
 OF_REPLICAS = ("replicas", "disk", "in")
 OF_LEADERS = ("leaders", "out", "leader_in")
 RESOURCES = ("replicas", "leaders", "disk", "in", "out", "leader_in")
-_RATES = ("in", "out", "leader_in")
-_CAPACITY = {
+CAPACITY = {
     "disk": "disk_bytes",
     "in": "network_in_bytes_per_second",
     "out": "network_out_bytes_per_second",
@@ -56,7 +55,7 @@ class LoadColumns:
         }
         fixed = (~plan.chosen).tolist()
         self.everything = [True] * len(fixed)
-        self.stays = {name: self._on_slots(name, plan.before, fixed) for name in RESOURCES}
+        self.stays = {name: self.on_slots(name, plan.before, fixed) for name in RESOURCES}
         stated = plan.stages["load"]["prices"]["bands"]
         ends = [
             {name: unpack(stated[name][end], len(plan.slots)).tolist() for name in RESOURCES}
@@ -70,19 +69,25 @@ class LoadColumns:
 
     def after(self, name: str) -> list[int]:
         """[E] the load of each usable broker after the plan."""
-        return self._on_slots(name, self.plan.after, self.everything)
+        return self.on_slots(name, self.plan.after, self.everything)
 
-    def _on_slots(
+    def on_slots(
         self, name: str, lists: Sequence[Sequence[int]], rows: Sequence[bool]
     ) -> list[int]:
-        plan = self.plan
-        total = [0] * (len(plan.slots) + 1)  # the last one: brokers that are not usable
-        triples = zip(lists, self.load[name], rows, strict=True)
-        for brokers, load, counts in triples:
+        """[E] the load of these partitions on each usable broker."""
+        total = self.on_brokers(name, lists, rows)
+        return [total[place] for place in self.plan.slots.tolist()]
+
+    def on_brokers(
+        self, name: str, lists: Sequence[Sequence[int]], rows: Sequence[bool]
+    ) -> list[int]:
+        """[B] the same on every broker."""
+        total = [0] * len(self.plan.ids)
+        for brokers, load, counts in zip(lists, self.load[name], rows, strict=True):
             if counts:
                 for b in brokers if name in OF_REPLICAS else brokers[:1]:
-                    total[plan.slot_of[plan.place[b]]] += load
-        return total[:-1]
+                    total[self.plan.place[b]] += load
+        return total
 
     @cached_property
     def items(self) -> dict[str, list[int]]:
@@ -96,7 +101,7 @@ class LoadColumns:
         """[E] what each broker has for a resource, if known of all; else its ``capacity``."""
         plan = self.plan
         brokers = [plan.value["brokers"][s] for s in plan.slots.tolist()]
-        known = [broker.get(_CAPACITY.get(name, "")) for broker in brokers]
+        known = [broker.get(CAPACITY.get(name, "")) for broker in brokers]
         if all(known):
             return [Fraction(one) for one in known]
         return [plan.capacity[s] for s in plan.slots.tolist()]
@@ -151,14 +156,14 @@ class LoadColumns:
             return self._least_without_moves(name)
         found = [self._forced_by_racks(name)] if name in OF_REPLICAS else []
         found.append(max(self._above(name, 0)))
-        for factor, largest in self._largest(name):
+        for factor, largest in self.largest(name):
             found.append(sorted(self._above(name, largest))[factor - 1])
         return max(found)
 
     def _least_without_moves(self, name: str) -> int:
         """The replicas stay; each partition is led by one of its brokers."""
         if name in OF_REPLICAS:
-            return max(self.excess(name, self._on_slots(name, self.plan.before, self.everything)))
+            return max(self.excess(name, self.on_slots(name, self.plan.before, self.everything)))
         worst = 0
         for row in self.model.items.tolist():
             load = self.load[name][row]
@@ -170,7 +175,7 @@ class LoadColumns:
             worst = max(worst, min(above))
         return worst
 
-    def _largest(self, name: str) -> list[tuple[int, int]]:
+    def largest(self, name: str) -> list[tuple[int, int]]:
         """By replication factor (1 for leaders): the largest load of a chosen partition."""
         held = name in OF_REPLICAS
         largest: dict[int, int] = {}
@@ -201,42 +206,6 @@ class LoadColumns:
             outside = max(least + stays - high, low - most - stays, 0)
             worst = max(worst, -(-outside * 10**6 // fair))
         return worst
-
-    # -- figures
-
-    def figures(self, lists: Sequence[Sequence[int]]) -> dict[str, dict[str, Any]]:
-        """``resources`` of a placement."""
-        return {name: self._figure(name, lists, self.everything) for name in RESOURCES}
-
-    def _figure(
-        self, name: str, lists: Sequence[Sequence[int]], rows: Sequence[bool]
-    ) -> dict[str, Any]:
-        load, fair = self._on_slots(name, lists, rows), self.fair[name]
-        unit = Fraction(1, 2**self.bits) if self.bits > 0 else Fraction(2**-self.bits)
-        unit = unit if name in _RATES else Fraction(1)
-        average, mean = unit * sum(fair) / len(fair), unit * sum(load) / len(load)
-
-        def shares(values: Sequence[int]) -> list[Fraction]:
-            return [average * Fraction(x, f) for x, f in zip(values, fair, strict=True)]
-
-        bound = mean
-        if name in ("replicas", "leaders") and len(set(fair)) == 1:
-            bound = Fraction(math.ceil(mean))
-        for factor, largest in self._largest(name):
-            alone = shares([stays + largest for stays in self.stays[name]])
-            bound = max(bound, sorted(alone)[factor - 1])
-        return {
-            "min": _shown(min(shares(load))),
-            "max": _shown(max(shares(load))),
-            "fair": _shown(mean),
-            "band": [_shown(min(shares(self.low[name]))), _shown(max(shares(self.high[name])))],
-            "bound": _shown(bound),
-        }
-
-
-def _shown(value: Fraction) -> float | int:
-    rounded = round(float(value), 3)
-    return int(rounded) if rounded.is_integer() else rounded
 
 
 def as_array(columns: dict[str, list[int]], names: Sequence[str]) -> Ints:

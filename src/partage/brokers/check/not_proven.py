@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from partage.brokers.check.figures import must_be_settled
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.replan_files import replans
+from partage.brokers.check.stages import placement_stages
 from partage.brokers.directory import COMPARE, JOURNAL, MEASURED, OVERRIDES, REPORT
 
 
@@ -28,12 +29,15 @@ def not_proven(plan: PlanColumns) -> Iterator[str]:
         yield "stage budget: that no loads within the tolerance, for as few moves, are fairer"
     if asked.by_load:
         yield "stage load: that no other leaders of these replicas would be closer to the bands"
+        if plan.stages["load"]["value"] > 0:
+            yield "stage load: that no plan with this worst excess is closer to the other bands"
     else:
-        yield "stage leaders: that no other replica sets, as good before, allow better leaders"
+        yield "stage leaders: that no placement as good in the stages before has better leaders"
     yield "figures.after.leader_changes: that no plan as good changes fewer leaders or orders"
     for name, stage in plan.stages.items():
         if stage["value"] > stage["bound"]:
             yield f"stage {name}: that {stage['value']} is the least; its bound is {stage['bound']}"
+    yield from _of_unreached_bounds(plan)
     waves, fewest = len(plan.value["waves"]), plan.value["figures"]["after"]["waves_lower_bound"]
     if waves > fewest:
         yield f"waves: that {waves} are the fewest; their bound is {fewest}"
@@ -42,3 +46,19 @@ def not_proven(plan: PlanColumns) -> Iterator[str]:
     for name in (REPORT, COMPARE, MEASURED, JOURNAL, OVERRIDES):
         if (plan.root / name).exists():
             yield f"{name}: what it shows"
+
+
+def _of_unreached_bounds(plan: PlanColumns) -> Iterator[str]:
+    """Bounds that hold for placements which reach those of the stages before. That one does is
+    shown by the plan alone, so where it does not, prices that prove too little there prove
+    anything here."""
+    if plan.asked.by_size or plan.asked.by_load:
+        return  # whose bounds hold for what the plan itself reaches
+    unreached = None
+    for name in placement_stages(plan.asked):
+        stage = plan.stages[name]
+        if unreached:
+            figure = ", figures.after.moves_lower_bound" if name == "moves" else ""
+            yield f"stage {name}{figure}: its bound; the plan does not reach that of {unreached}"
+        elif stage["value"] != stage["bound"]:
+            unreached = name

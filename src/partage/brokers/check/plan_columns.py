@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -36,14 +37,20 @@ MAX_DEFECTS = 20
 
 
 def read_json(root: Path, name: str) -> Any:
-    """The JSON value in the file ``name`` of the plan directory.
+    """The JSON value in the file ``name`` of the plan directory. Raises as ``read_digested``."""
+    return read_digested(root, name)[0]
+
+
+def read_digested(root: Path, name: str) -> tuple[Any, str]:
+    """The JSON value in a file of the plan directory, and the SHA-256 (hex) of its text.
 
     Raises MalformedError, with the name, if it is not JSON; OSError if it cannot be opened.
     """
     if not (root / name).is_fifo():
         (root / name).open("rb").close()
     try:
-        return parse_json(read_text(root / name, regular=True), name)
+        text = read_text(root / name, regular=True)
+        return parse_json(text, name), hashlib.sha256(text.encode()).hexdigest()
     except InputError as error:
         problem = str(error).removeprefix(f"{root / name}: ").removeprefix(f"{name}: ")
         raise MalformedError(f"{name}: {problem}") from None
@@ -61,11 +68,12 @@ class PlanColumns:
       for), ``size`` (bytes, 0 where unknown) [P]; ``rates``: bytes per second [P] or None
     - ``bytes_in``, ``bytes_out`` [P]: bytes per second, where every load is balanced, else empty
     - ``before``, ``after``: broker ids of each partition, preferred leader first
+    - ``digest``: SHA-256 (hex) of plan.json, where it was read
     """
 
-    def __init__(self, value: Any, root: Path) -> None:
+    def __init__(self, value: Any, root: Path, digest: str | None = None) -> None:
         """Raises MalformedError."""
-        self.root = root
+        self.root, self.digest = root, digest
         try:
             _check_schema(value)
             self.value = value

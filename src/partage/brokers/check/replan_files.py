@@ -14,7 +14,7 @@ from typing import Any
 
 from partage.brokers.check.schema import COUNT, IDS, ONE, TEXT, Schema, mismatch
 
-_REPLAN: Schema = {
+REPLAN: Schema = {
     "version": ONE,
     "without": [COUNT],
     "partitions": [{"topic": TEXT, "partition": COUNT, "replicas": IDS, "wave": COUNT}],
@@ -44,7 +44,7 @@ def replan_problem(
     ``changing``: the replicas that partitions (topic, partition) were to get that had still to
     change, of which a run keeps the number; ``excluded``: brokers that must not get any.
     """
-    problem = mismatch(value, _REPLAN)
+    problem = mismatch(value, REPLAN)
     if problem is not None:
         return problem
     forbidden = {*excluded, *value["without"]}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
-from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
+from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns, read_json
 from partage.brokers.check.racks import keeps_rack_rule
+from partage.brokers.check.replan_files import REPLAN, replans
+from partage.brokers.check.schema import mismatch
 from partage.brokers.directory import MARKER
 
 
@@ -16,7 +19,8 @@ def check_rules(plan: PlanColumns) -> list[str]:
         for row, name in enumerate(plan.names)
         for defect in _defects(plan, row)
     ]
-    return found[:MAX_DEFECTS] or _overfull_disks(plan)
+    found = found[:MAX_DEFECTS] or _overfull_disks(plan)
+    return found + _broken_racks_of_replans(plan)[:MAX_DEFECTS]
 
 
 def _defects(plan: PlanColumns, row: int) -> list[str]:
@@ -100,3 +104,26 @@ def _overfull_disks(plan: PlanColumns) -> list[str]:
         for b, disk, usable in zip(plan.ids, plan.disk, plan.usable, strict=True)
         if disk is not None and usable and used[b] > disk
     ]
+
+
+def _broken_racks_of_replans(plan: PlanColumns) -> list[str]:
+    """Replicas that a run planned again obey the rule for the racks that were left. A broker that
+    the plan does not know counts as a separate rack."""
+    before = {
+        (plan.topics[t], n): sorted(lists)
+        for t, n, lists in zip(plan.topic.tolist(), plan.number, plan.before, strict=True)
+    }
+    found = []
+    for path in replans(plan.root) if plan.rack_sizes else ():
+        value = read_json(plan.root, path.name)
+        if mismatch(value, REPLAN) is not None:
+            continue  # a defect of ``check_files``
+        left = (p for b, p in plan.place.items() if plan.usable[p] and b not in value["without"])
+        sizes = Counter(plan.rack[place] for place in left)
+        for entry in value["partitions"]:
+            replicas, key = entry["replicas"], (entry["topic"], entry["partition"])
+            per_rack = Counter(plan.rack[plan.place[b]] if b in plan.place else b for b in replicas)
+            moved = sorted(replicas) != before.get(key)
+            if moved and not keeps_rack_rule(per_rack.values(), sizes.values()):
+                found.append(f"{path.name}: {key[0]}-{key[1]}: {replicas} breaks the rack rule")
+    return found

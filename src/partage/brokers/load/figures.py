@@ -1,4 +1,4 @@
-"""Each resource in one line: the extremes, the fair share, the band, and a bound."""
+"""Each resource: the extremes, the fair share, the band, a bound; and the load of every broker."""
 
 from __future__ import annotations
 
@@ -7,71 +7,157 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.load.model import HELD, LoadModel
+from partage.brokers.figures import Placement
+from partage.brokers.load.model import HELD, LED, Ints, LoadModel, capacity_of
 from partage.brokers.option_values import RESOURCES
 from partage.cluster import Cluster
 
 _DIGITS = 3
+_COUNTS = ("replicas", "leaders")
+_MOVED = ("out", "leader_in")
+"""Loads that survivors take over when a leader fails, of which a figure is given."""
 
 
 def resource_figures(model: LoadModel, cluster: Cluster) -> dict[str, dict[str, Any]]:
-    """By resource ``min``, ``max``, ``fair``, ``band`` and ``bound``, a lower bound on ``max``.
+    """By resource ``min``, ``max``, ``fair``, ``band`` and ``bound``, a lower bound on ``max``;
+    ``brokers``: a row per broker; for ``out`` and ``leader_in``, where there are two brokers,
+    ``after_failure``: the worst survivor of any one broker's failure, and a lower bound on it.
 
     Numbers are loads of a broker with an average fair share: the loads of others are divided by
-    their fair share and multiplied by the average.
+    their fair share and multiplied by the average. Those of ``brokers`` are loads as they are.
     """
-    held, led = model.loads(cluster)
-    found = {}
-    for name in RESOURCES:
+    loads = model.broker_loads(cluster)
+    placement = Placement(cluster, model.problem.usable)
+    return {name: _Resource(model, placement, loads, name).figures() for name in RESOURCES}
+
+
+class _Resource:
+    """One resource in a placement: ``load`` [B], the others [E]."""
+
+    def __init__(
+        self, model: LoadModel, placement: Placement, loads: tuple[Ints, Ints], name: str
+    ) -> None:
+        self.model, self.placement, self.name = model, placement, name
+        self.cluster = placement.cluster
         bands, k = model.bands_of(name)
-        load = (held if name in HELD else led)[k].tolist()
-        fair = bands.fair[k].tolist()
-        unit = Fraction(2) ** -model.rate_bits if name in ("in", "out", "leader_in") else 1
-        average = unit * Fraction(sum(fair), len(fair))
-        shares = [average * Fraction(one, share) for one, share in zip(load, fair, strict=True)]
-        ends = [
-            [
-                average * Fraction(one, share)
-                for one, share in zip(end[k].tolist(), fair, strict=True)
-            ]
-            for end in (bands.low, bands.high)
-        ]
-        found[name] = {
+        self.rows = (model.held if name in HELD else model.led)[k]
+        self.load = loads[name in LED][k]
+        self.slots = model.problem.slot_brokers
+        self.low, self.high = bands.low[k].tolist(), bands.high[k].tolist()
+        self.fair = bands.fair[k].tolist()
+        rate = name in ("in", "out", "leader_in")
+        self.unit = Fraction(2) ** -model.rate_bits if rate else Fraction(1)
+        self.average = self.unit * Fraction(sum(self.fair), len(self.fair))
+
+    def figures(self) -> dict[str, Any]:
+        shares = self._shares(self.load[self.slots].tolist())
+        bound = max(self._even(), self.average * self._largest())
+        found: dict[str, Any] = {
             "min": _number(min(shares)),
             "max": _number(max(shares)),
-            "fair": _number(unit * Fraction(sum(load), len(load))),
-            "band": [_number(min(ends[0])), _number(max(ends[1]))],
-            "bound": _number(
-                max(_even(name, load, fair, unit), average * _largest(model, name, k))
-            ),
+            "fair": _number(self.unit * Fraction(self._total(), len(shares))),
+            "band": [_number(min(self._shares(self.low))), _number(max(self._shares(self.high)))],
+            "bound": _number(bound),
         }
-    return found
+        if self.name in _MOVED and len(self.slots) > 1:
+            found["after_failure"] = {
+                "max": _number(self._after_failure()),
+                "bound": _number(max(bound, self._least_after_failure())),
+            }
+        return found | {"brokers": self._brokers()}
+
+    def _shares(self, values: list[int]) -> list[Fraction]:
+        return [self.average * Fraction(x, f) for x, f in zip(values, self.fair, strict=True)]
+
+    def _total(self) -> int:
+        return sum(self.load[self.slots].tolist())
+
+    def _even(self) -> Fraction:
+        """The average load of a broker: some broker has it or more; of equal brokers, a whole
+        number of replicas or leaders."""
+        brokers = len(self.slots)
+        if self.name in _COUNTS and len(set(self.fair)) == 1:
+            return Fraction(-(-self._total() // brokers))
+        return self.unit * Fraction(self._total(), brokers)
+
+    def _largest(self) -> Fraction:
+        """The share of some broker that the largest partition alone reaches."""
+        model, held = self.model, self.name in HELD
+        _, k = model.bands_of(self.name)
+        load = (model.item_held if held else model.item_led)[k]
+        base = (model.held_base if held else model.led_base)[k].tolist()
+        factors = model.problem.sharing.demand if held else np.ones_like(load)
+        best = Fraction(0)
+        for factor in np.unique(factors).tolist():
+            largest = int(load[factors == factor].max())
+            shares = sorted(
+                Fraction(stays + largest, fair) for stays, fair in zip(base, self.fair, strict=True)
+            )
+            best = max(best, shares[factor - 1])
+        return best
+
+    def _after_failure(self) -> Fraction:
+        """The worst survivor: its load, and what it takes over from the broker that gives most."""
+        count = len(self.load)
+        leader, follower = self.placement.leaders(), self.placement.first_followers()
+        some = follower >= 0
+        taken = np.zeros((count, count), dtype=np.int64)
+        np.add.at(taken, (leader[some], follower[some]), self.rows[some])
+        most = taken[np.ix_(self.slots, self.slots)].max(axis=0)
+        return max(self._shares((self.load[self.slots] + most).tolist()))
+
+    def _least_after_failure(self) -> Fraction:
+        """A lower bound for all placements: if the broker with the largest fair share fails, the
+        others lead everything but what goes offline."""
+        others = sum(self.fair) - max(self.fair)
+        on = np.append(self.model.problem.usable, False)[self.cluster.replicas]
+        live = np.append(self.cluster.alive, False)[self.cluster.replicas]
+        safe = on[:, 0] & (on.sum(axis=1) >= 2) & (on == live).all(axis=1)
+        return self.average * Fraction(sum(self.rows[safe].tolist()), others)
+
+    def _brokers(self) -> list[dict[str, Any]]:
+        """A row per broker: its ``load``, its ``fair`` share and ``band`` (None: it may hold
+        nothing), its ``headroom`` (the share of its capacity that is free, None where that is not
+        known), and the partition that adds most (``hottest``)."""
+        slot = self.model.problem.broker_slot.tolist()
+        hottest = self._hottest().tolist()
+        rows = []
+        for i, (broker, load) in enumerate(
+            zip(self.cluster.brokers, self.load.tolist(), strict=True)
+        ):
+            usable = slot[i] >= 0
+            fair, *band = (
+                _number(self.unit * part[slot[i]]) for part in (self.fair, self.low, self.high)
+            )
+            capacity = None if self.name == "leader_in" else capacity_of(broker, self.name)
+            rows.append(
+                {
+                    "broker": broker.id,
+                    "load": _number(self.unit * load),
+                    "fair": fair if usable else None,
+                    "band": band if usable else None,
+                    "headroom": _free(self.unit * load, capacity),
+                    "hottest": self.cluster.names[hottest[i]] if hottest[i] >= 0 else None,
+                }
+            )
+        return rows
+
+    def _hottest(self) -> Ints:
+        """[B] the row of the partition that adds most to a broker's load, -1 for none, and for
+        counts, to which all add as much."""
+        found = np.full(len(self.load), -1, dtype=np.int64)
+        if self.name in _COUNTS:
+            return found
+        on = self.cluster.replicas if self.name in HELD else self.cluster.replicas[:, :1]
+        # of an index that occurs more than once, the last value stays: the largest, first by name
+        order = np.lexsort((-np.arange(len(on)), self.rows))
+        row, column = np.nonzero(on[order] >= 0)
+        found[on[order[row], column]] = order[row]
+        return found
 
 
-def _even(name: str, load: list[int], fair: list[int], unit: Fraction | int) -> Fraction | int:
-    """The average load of a broker: some broker has it or more; of equal brokers, a whole number
-    of replicas or leaders."""
-    if name in ("replicas", "leaders") and len(set(fair)) == 1:
-        return -(-sum(load) // len(load))
-    return unit * Fraction(sum(load), len(load))
-
-
-def _largest(model: LoadModel, name: str, k: int) -> Fraction:
-    """The share of some broker that the largest partition alone reaches."""
-    bands, _ = model.bands_of(name)
-    held = name in HELD
-    load = (model.item_held if held else model.item_led)[k]
-    base = (model.held_base if held else model.led_base)[k].tolist()
-    factors = model.problem.sharing.demand if held else np.ones_like(load)
-    best = Fraction(0)
-    for factor in np.unique(factors).tolist():
-        largest = int(load[factors == factor].max())
-        shares = sorted(
-            Fraction(stays + largest, fair)
-            for stays, fair in zip(base, bands.fair[k].tolist(), strict=True)
-        )
-        best = max(best, shares[factor - 1])
-    return best
+def _free(load: Fraction, capacity: int | None) -> float | None:
+    return _number(1 - load / capacity) if capacity else None
 
 
 def _number(value: Fraction | int) -> float | int:

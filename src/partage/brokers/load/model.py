@@ -106,8 +106,14 @@ class LoadModel:
 
     def loads(self, cluster: Cluster) -> tuple[Ints, Ints]:
         """[3, E] twice: the loads of HELD and LED in a placement of the cluster."""
-        on = self.problem.broker_slot[cluster.replicas]
-        empty = np.zeros_like(self.held_base)
+        held, led = self.broker_loads(cluster)
+        slots = self.problem.slot_brokers
+        return held[:, slots], led[:, slots]
+
+    def broker_loads(self, cluster: Cluster) -> tuple[Ints, Ints]:
+        """[3, B] twice: the same of all brokers, also of those that are not usable."""
+        empty = np.zeros((3, len(cluster.brokers)), dtype=np.int64)
+        on = cluster.replicas
         return _added(empty, on, self.held), _added(empty, on[:, :1], self.led)
 
     def excess(self, cluster: Cluster) -> dict[str, int]:
@@ -152,11 +158,16 @@ _CAPACITY: dict[str, Callable[[Broker], int | None]] = {
 }
 
 
+def capacity_of(broker: Broker, name: str) -> int | None:
+    """What a broker has for a resource, in bytes or bytes per second; None where not known."""
+    return _CAPACITY[name](broker) if name in _CAPACITY else None
+
+
 def capacity_for(problem: Problem, name: str) -> list[Fraction]:
     """[E] the capacity of each usable broker for a resource: what it has for it, if that is known
     of all of them, else its ``capacity``."""
     brokers = [problem.cluster.brokers[b] for b in problem.slot_brokers.tolist()]
-    own = [_CAPACITY[name](broker) for broker in brokers] if name in _CAPACITY else [None]
+    own = [capacity_of(broker, name) for broker in brokers]
     if None in own or 0 in own:
         return [broker.capacity for broker in brokers]
     return [Fraction(one) for one in own if one is not None]

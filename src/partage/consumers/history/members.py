@@ -30,7 +30,8 @@ Held = frozenset[Partition]
 _ASSIGNED = (EventKind.HELD, EventKind.ADDED)
 _GIVEN_UP = (EventKind.REVOKED, EventKind.LOST)
 _OF_CONSUMER = (EventKind.JOINING, EventKind.SETTINGS, EventKind.SUBSCRIBED, EventKind.SEEN)
-_ROTATED = re.compile(r"(\.gz|\.\d+|[-.]\d{4}-?\d\d-?\d\d(?:[-T.]\d+)*)+$")
+_ROTATED = re.compile(r"(?:\.gz|[-.]\d{4}-?\d\d-?\d\d(?:[-T.]\d+)*|\.\d+)$")
+"""One suffix: a pattern for several could be matched in a number of ways that doubles with each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +97,10 @@ def members_of(events: Sequence[Event]) -> GroupEvents:
 
 
 def unrotated(source: str) -> str:
-    """A file's name without the suffix of log rotation."""
-    return _ROTATED.sub("", source)
+    """A file's name without the suffixes of log rotation."""
+    while suffix := _ROTATED.search(source):
+        source = source[: suffix.start()]
+    return source
 
 
 def _streams(events: Iterable[Event]) -> list[list[Event]]:

@@ -7,6 +7,7 @@ from itertools import chain, islice, pairwise
 
 from partage.consumers.history.generations import Generations
 from partage.consumers.history.model import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, MemberSession
+from partage.consumers.protocol import COOPERATIVE
 from partage.units import listed
 
 _MAX_NAMES = 8
@@ -41,7 +42,9 @@ def missing_information(
         )
     found += _settings(session_timeout, settings)
     if not any(one.assignor for one in generations):
-        found.append("assignor: not in the logs")
+        cooperative = {one.round.protocol for one in generations} == {COOPERATIVE}
+        taken = "; taken to be cooperative-sticky, as rounds are cooperative" if cooperative else ""
+        found.append(f"assignor: not in the logs{taken}")
     if not generations.listed:
         found.append("generations: not in the logs (KIP-848 has none), so there are no rounds")
     return found + _generations(generations) + _zone(zones)

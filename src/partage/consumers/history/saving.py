@@ -63,10 +63,10 @@ class Saving:
     @property
     def sentence(self) -> str:
         """The saving as a sentence."""
-        total = f"{self.observed_seconds:,.1f} s without an owner"
+        total = f"{self.observed_seconds:,.1f} partition-seconds without an owner"
         if self.saved:
             return f"{self.assignor} would have saved {100 * self.saved:.0f} % of the {total}"
-        return f"None of Kafka's assignors would have saved any of the {total}"
+        return f"none of Kafka's assignors would have saved any of the {total}"
 
     @property
     def consumer_sentence(self) -> str:

@@ -2,7 +2,7 @@
 
 ``coordinator`` and ``consumer`` speak the classic protocols, eager and cooperative, in which a
 member assigns; ``consumer_group`` and ``consumer_member`` the consumer protocol (KIP-848), in which
-the broker does.
+the broker does. ``migration`` has groups with members of both.
 
 Neither side reads a clock or opens a socket. Requests and answers are values (``messages``), the
 time is an argument, and ``Network`` delivers the messages on a virtual clock. So the history of a
@@ -23,6 +23,8 @@ from partage.consumers.protocol.messages import (
     Error,
     Partition,
 )
+from partage.consumers.protocol.migration import MigratingCoordinator
+from partage.consumers.protocol.mixed_group import MixedGroupCoordinator
 from partage.consumers.protocol.network import Network
 
 __all__ = [
@@ -35,6 +37,8 @@ __all__ = [
     "ConsumerProtocolMember",
     "Coordinator",
     "Error",
+    "MigratingCoordinator",
+    "MixedGroupCoordinator",
     "Network",
     "Partition",
     "SimulatedConsumer",

@@ -73,6 +73,7 @@ class SimulatedConsumer:
     - ``held``: its partitions; ``held_since``: the generation that assigned them
     - ``refresh``: with a regular expression, refreshes the client's metadata and returns the topics
       that match; called before each join
+    - ``echoes``: whether its assignments have the user data of the subscriptions, as librdkafka's
     - ``error``: why it stopped for good
     """
 
@@ -94,6 +95,7 @@ class SimulatedConsumer:
         instances: Instances | None = None,
         user_data: bytes | None = None,
         refresh: Callable[[], Iterable[str]] | None = None,
+        echoes: bool = False,
     ) -> None:
         self.client = client
         self.topics = tuple(topics)
@@ -110,7 +112,7 @@ class SimulatedConsumer:
             heartbeat_interval if first_heartbeat_after is None else first_heartbeat_after
         )
         self.instances, self.user_data = instances or {}, user_data
-        self.refresh = refresh
+        self.refresh, self.echoes = refresh, echoes
         self.phase = Phase.OUT
         self.member_id = ""
         self.generation = -1
@@ -162,6 +164,8 @@ class SimulatedConsumer:
         if answer.to is not self._waits_for:
             return []  # to an abandoned request
         self._waits_for = None
+        if isinstance(answer, Joined) and answer.member_id:
+            self.member_id = answer.member_id  # in Kafka it knows its id before it waits (KIP-394)
         if answer.error is not None:
             return self._refused(answer.error)
         if isinstance(answer, Joined):
@@ -222,13 +226,16 @@ class SimulatedConsumer:
         return [self._waits_for]
 
     def _joined(self, answer: Joined) -> list[Request]:
-        self.member_id, self.generation = answer.member_id, answer.generation
+        self.generation = answer.generation
         self.phase, self._assignor = Phase.SYNCING, answer.assignor
-        decided = None
+        decided, echoed = None, False
         if answer.members is not None:
+            # the sticky assignor sends its last assignment
+            known = any(sent.generation >= 0 for _, sent in answer.members.values())
+            echoed = self.echoes and known and answer.assignor == "cooperative-sticky"
             decided = self.lead(answer.assignor, answer.members, self.instances)
         self._waits_for = Sync(
-            self.client, self.member_id, self.instance_id, self.generation, decided
+            self.client, self.member_id, self.instance_id, self.generation, decided, echoed
         )
         return [self._waits_for]
 

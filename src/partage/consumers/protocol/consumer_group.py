@@ -22,10 +22,10 @@ not left, the newcomer is refused with UNRELEASED_INSTANCE_ID.
 
 The assignor is the one that most members ask for (``group.remote.assignor``), or else uniform.
 
-*Topics.* A new topic or partition that the group subscribes to raises the group epoch. The broker
-matches all regular expressions of the group when a member brings a new one, and at the first
-heartbeat after a topic was created, but not within 10 s of the last time; where other topics match,
-it raises the epoch, and the heartbeat after that computes the target.
+*Topics.* A new or deleted topic or a new partition that the group subscribes to raises the group
+epoch. The broker matches all regular expressions of the group when a member brings a new one, and
+at the first heartbeat after a topic was created, but not within 10 s of the last time; where other
+topics match, it raises the epoch, and the heartbeat after that computes the target.
 
 Not modelled: the milliseconds in which the broker matches a regular expression, lost messages.
 
@@ -51,6 +51,7 @@ from partage.consumers.protocol.messages import (
     ConsumerHeartbeat,
     ConsumerHeartbeatAnswer,
     Error,
+    Join,
     Partition,
     Partitions,
     Request,
@@ -67,6 +68,7 @@ class ConsumerGroupMember:
     - ``assigned``: what it has, or is to take; ``revoking``: what it has yet to revoke
     - ``waits``: whether others hold partitions of its target
     - ``assignment``: its part of the target assignment
+    - ``classic``: the last join of a member of the classic protocol (``mixed_group``)
     """
 
     member_id: str
@@ -77,6 +79,7 @@ class ConsumerGroupMember:
     revoking: frozenset[Partition] = frozenset()
     waits: bool = False
     assignment: Partitions = ()
+    classic: Join | None = None
 
     @property
     def client(self) -> str:
@@ -135,7 +138,7 @@ class ConsumerGroupCoordinator:
         return State.STABLE if self.members else State.EMPTY
 
     def topics_changed(self, topics: Mapping[str, int], changed: str, created: bool) -> None:
-        """A topic was ``created``, or has more partitions."""
+        """A topic was ``created``, has more partitions, or was deleted."""
         self.topics = topics
         self._topic_created |= created
         self.group_epoch += any(changed in member.topics for member in self.members.values())
@@ -168,10 +171,11 @@ class ConsumerGroupCoordinator:
 
     def tick(self, now: float) -> list[Answer]:
         """Remove the members whose time is up."""
-        expired, late = self._sessions.due(now), self._revocations.due(now)
-        for member in [self.members[key] for key in self.members if key in expired | late]:
+        expired, overdue = self._sessions.due(now), self._revocations.due(now)
+        for member in [self.members[key] for key in self.members if key in expired | overdue]:
             silent = member.member_id in expired
-            why = "its session expired" if silent else "it did not confirm a revocation in time"
+            late = "confirm a revocation" if member.classic is None else "join or sync"
+            why = "its session expired" if silent else f"it did not {late} in time"
             self._remove(now, member, why)
         return []
 
@@ -192,7 +196,7 @@ class ConsumerGroupCoordinator:
         return (
             known == {consumer.client for consumer in running}
             and all(member.epoch == self.group_epoch and not member.waits for member in members)
-            and self._matched == {name: self._matches(name) for name in self._matched}
+            and all(set(self._matches(name)) <= set(of) for name, of in self._matched.items())
         )
 
     # -- members
@@ -202,7 +206,7 @@ class ConsumerGroupCoordinator:
         if request.epoch == JOIN_EPOCH:
             former = self._static(request.instance_id)
             if former is not None and former is not member:
-                if former.epoch != LEAVE_STATIC_EPOCH:
+                if former.epoch != LEAVE_STATIC_EPOCH and former.classic is None:
                     return Error.UNRELEASED_INSTANCE_ID
                 member = self._replace(former, request.member_id)
             return self._subscribe(now, member, request)
@@ -220,14 +224,14 @@ class ConsumerGroupCoordinator:
     def _subscribe(
         self, now: float, member: ConsumerGroupMember | None, request: ConsumerHeartbeat
     ) -> ConsumerGroupMember:
-        """A member joins, or joins again."""
+        """A member joins, or joins again, in the epoch that it sends."""
         if member is None:
             member = ConsumerGroupMember(request.member_id, request)
             self.members[request.member_id] = member
             self.group_epoch += 1
-        elif _asks_for(member.request) != _asks_for(request):
+        elif _subscription(member.request) != _subscription(request):
             self.group_epoch += 1
-        member.request, member.epoch = request, JOIN_EPOCH
+        member.request, member.epoch, member.classic = request, request.epoch, None
         if request.pattern is not None and request.pattern not in self._matched:
             self._match(now)
         member.topics = self._subscribed(request)
@@ -315,14 +319,16 @@ class ConsumerGroupCoordinator:
                 return
             self._release(member.revoking)
             member.revoking = frozenset()
-            self._revocations.put(member.member_id, math.inf)
+            if member.classic is None:
+                self._revocations.put(member.member_id, math.inf)
         elif member.epoch == self._target_epoch and not member.waits:
             return
         target = frozenset(member.assignment)
         kept, gone = member.assigned & target, member.assigned - target
         if gone and (owned is None or gone.intersection(owned)):
             member.assigned, member.revoking = kept, gone
-            self._revocations.put(member.member_id, now + member.request.rebalance_timeout)
+            if member.classic is None:
+                self._revocations.put(member.member_id, now + member.request.rebalance_timeout)
             return
         self._release(gone)
         free = frozenset(p for p in target - kept if p not in self._holder)
@@ -336,5 +342,5 @@ class ConsumerGroupCoordinator:
             del self._holder[partition]
 
 
-def _asks_for(request: ConsumerHeartbeat) -> tuple[object, ...]:
-    return request.topics, request.pattern, request.assignor
+def _subscription(request: ConsumerHeartbeat) -> tuple[object, ...]:
+    return request.topics, request.pattern

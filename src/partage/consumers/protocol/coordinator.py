@@ -88,6 +88,19 @@ class ClassicMember:
         return self.request.instance_id is not None
 
 
+class MemberIds:
+    """Gives each member an id: the name of its process, then ``name~2`` and so on."""
+
+    def __init__(self) -> None:
+        self._given: Counter[str] = Counter()
+
+    def give(self, client: str) -> str:
+        """A new id."""
+        self._given[client] += 1
+        number = self._given[client]
+        return client if number == 1 else f"{client}~{number}"
+
+
 class Coordinator:
     """The coordinator of one group. ``handle`` processes a request, ``tick`` the time-outs; both
     return the answers that are due. ``deadline`` is the time of the next time-out.
@@ -96,18 +109,26 @@ class Coordinator:
       waits for more members
     - ``generation``: the last one before the first member joins
     - ``removed``: (time, client, reason) of the members that were removed
+    - ``user_data``: whether user data are in the assignment
     """
 
-    def __init__(self, generation: int = 0, *, initial_delay: float = 0.0) -> None:
+    def __init__(
+        self,
+        generation: int = 0,
+        *,
+        initial_delay: float = 0.0,
+        ids: MemberIds | None = None,
+    ) -> None:
         self.initial_delay = initial_delay
         self.state = State.EMPTY
         self.generation = generation
         self.assignor = ""
+        self.user_data = False
         self.leader: str | None = None
         self.members: dict[str, ClassicMember] = {}
         self.removed: list[tuple[float, str, str]] = []
         self._instances: dict[str, str] = {}
-        self._ids_given: dict[str, int] = {}
+        self._ids = ids or MemberIds()
         self._sessions = Timers()
         # by assignor, the members that list it
         self._listed: Counter[str] = Counter()
@@ -173,6 +194,28 @@ class Coordinator:
             and all(c.phase is Phase.MEMBER and self.counts(c) for c in running)
         )
 
+    # -- conversion to and from a consumer group (``migration``)
+
+    def interrupt(self) -> list[Answer]:
+        """Answer the joins and syncs that wait: their senders must join again."""
+        again = Error.REBALANCE_IN_PROGRESS
+        for member in self.members.values():
+            if member.join is not None:
+                self._answers.append(Joined(member.join, again, member.member_id))
+            if member.sync is not None:
+                self._answers.append(Synced(member.sync, again))
+        return self._take_answers()
+
+    def adopt(self, now: float, members: Sequence[ClassicMember], rebalance: bool) -> list[Answer]:
+        """Begin with these members, at the present generation; ``rebalance``: with a rebalance."""
+        for member in members:
+            self._add(member)
+            self._renew_session(now, member)
+        self.assignor, self.state = self._vote(), State.STABLE
+        if rebalance:
+            self._rebalance(now)
+        return self._take_answers()
+
     # -- joining
 
     def _join(self, now: float, request: Join) -> None:
@@ -201,9 +244,7 @@ class Coordinator:
         self._rebalance(now)
 
     def _admit(self, now: float, request: Join) -> None:
-        number = self._ids_given.get(request.client, 0) + 1
-        self._ids_given[request.client] = number
-        member_id = request.client if number == 1 else f"{request.client}~{number}"
+        member_id = self._ids.give(request.client)
         old = self._instances.get(request.instance_id or "")
         if old is not None:
             self._take_over(now, old, member_id, request)
@@ -386,7 +427,7 @@ class Coordinator:
     def _accept_assignment(self, now: float, request: Sync) -> None:
         """Store the leader's assignment and send it to the members that wait for it."""
         assert request.assignment is not None
-        self.state = State.STABLE
+        self.state, self.user_data = State.STABLE, request.user_data
         for member in self.members.values():
             member.assignment = request.assignment.get(member.member_id, ())
         for member in self.members.values():

@@ -39,6 +39,7 @@ class Error(Enum):
         "The instance ID is still used by another member in the consumer group. "
         "That member must leave first."
     )
+    GROUP_ID_NOT_FOUND = "The group id does not exist."
     FENCED_MEMBER_EPOCH = "The member epoch is fenced by the group coordinator."
     INCONSISTENT_GROUP_PROTOCOL = (
         "The group member's supported protocols are incompatible with those of existing members "
@@ -88,13 +89,15 @@ class Join:
 
 @dataclass(frozen=True)
 class Sync:
-    """SyncGroup: ask for the assignment. The leader sends that of all members, by member id."""
+    """SyncGroup: ask for the assignment. The leader sends that of all members, by member id;
+    ``user_data``: whether user data are in it."""
 
     client: str
     member_id: str
     instance_id: str | None
     generation: int
     assignment: Mapping[str, Partitions] | None = None
+    user_data: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,11 @@ class GroupCoordinator(Protocol):
     """What a coordinator of any protocol offers; see ``coordinator.Coordinator``."""
 
     removed: list[tuple[float, str, str]]
-    leader: str | None
-    assignor: str
 
+    @property
+    def leader(self) -> str | None: ...
+    @property
+    def assignor(self) -> str: ...
     @property
     def generation(self) -> int: ...
     @property

@@ -28,6 +28,11 @@ class Timers:
         if time < self._entries.get(key, math.inf):
             self._push(key, time)
 
+    def start(self, key: str, time: float) -> None:
+        """Set the time of a key that has none."""
+        if key not in self._times:
+            self.put(key, time)
+
     def first(self) -> float:
         """The earliest time, infinity if there is none."""
         while self._heap:

@@ -21,7 +21,9 @@ at three resolutions:
 Counts do not determine which slot an item gives up that violates the zone rule or has too many
 slots. When there are such items, 2 is replaced by a network in which each of them is a group of its
 own (``item_network``), with arcs to its current slots and to the new slots of its family; when
-there are many, all items are.
+there are many, all items are. Nor do they determine in which zones an item may still take a slot
+that holds fewer than it should. In the same network such items are counted with those of their
+family that hold as many slots of each zone: these are interchangeable.
 
 In rare cases 2 or 3 is infeasible, because the counts hide that two items would have to swap slots.
 The families that cannot be disaggregated are then solved separately, with the other items fixed. If
@@ -97,7 +99,7 @@ def assign(problem: AssignmentProblem, order: Sequence[str] = (LOAD, MOVES, SPRE
 
 def _solve(problem: AssignmentProblem, order: tuple[str, ...]) -> tuple[Ints, Prices]:
     violating = _violating(problem)
-    if not violating.any():
+    if not violating.any() and not _incomplete(problem).any():
         return _solve_until_realisable(problem, order, violating, _by_family(problem, order))
     return _solve_until_realisable(problem, order, violating | (not _few(violating)), None)
 
@@ -111,6 +113,11 @@ def _violating(problem: AssignmentProblem) -> Bools:
     held, most = problem.in_zones, problem.item_bounds[1]
     violating = (held > most[:, None]).any(axis=1) | (held.sum(axis=1) > problem.demand)
     return np.asarray(violating, dtype=np.bool_)
+
+
+def _incomplete(problem: AssignmentProblem) -> Bools:
+    """[I] items that hold fewer slots than they should."""
+    return np.asarray(problem.in_zones.sum(axis=1) < problem.demand, dtype=np.bool_)
 
 
 def _by_family(problem: AssignmentProblem, order: tuple[str, ...]) -> CountSolution | None:
@@ -140,9 +147,10 @@ def _solve_until_realisable(
     found: CountSolution | None,
 ) -> tuple[Ints, Prices]:
     """Solve until counts are found that can be disaggregated: the slots, and the prices."""
-    wide = np.zeros_like(individual)
+    wide, incomplete = np.zeros_like(individual), _incomplete(problem)
     while True:
-        found = found or solve_item_network(problem, order, ItemLayout(individual, wide))
+        layout = ItemLayout(individual, wide, incomplete)
+        found = found or solve_item_network(problem, order, layout)
         slots, failed = assign_items(found.counts)
         if len(failed) == 0:
             return slots, found.prices

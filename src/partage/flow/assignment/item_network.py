@@ -41,10 +41,12 @@ Prices = dict[str, tuple[Ints, Ints | None]]
 
 @dataclass(frozen=True, eq=False)
 class ItemLayout:
-    """[I] which items are a group of their own, and which of these have an arc to every slot."""
+    """[I] which items are a group of their own, which of these have an arc to every slot, and which
+    of the others are counted only with items that hold as many slots of each zone."""
 
     individual: Bools
     wide: Bools
+    by_zones: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +116,8 @@ class ItemNetwork(ColumnGeneration):
         )
         self.pool_family, self.pool_kind = problem.family[some], problem.item_class[some]
         label = np.where(layout.individual, len(some) + np.arange(items), self.pool)
+        alike = np.flatnonzero(layout.by_zones & ~layout.individual)
+        label[alike] = len(some) + items + _rows_alike(self.pool[alike], problem.in_zones[alike])
         _, some, self.of = (
             part.astype(np.int64).ravel()
             for part in np.unique(label, return_index=True, return_inverse=True)
@@ -192,7 +196,8 @@ class ItemNetwork(ColumnGeneration):
         group, slot, number = self.own
         have = np.zeros_like(slack)
         np.add.at(have, (group, problem.zone_of[slot]), number)
-        stay = np.where(self.count[:, None] > 1, np.clip(have - self.low, 0, slack), slack)
+        mixed = (self.count > 1) & ~self.layout.by_zones[self.some]
+        stay = np.where(mixed[:, None], np.clip(have - self.low, 0, slack), slack)
         fixed, free = self._decided(network, "zone", key, tail, into.ravel(), slack.ravel())
         stay_free = np.minimum(stay.ravel(), free)
         at = network.arcs(tail, into.ravel(), stay_free, new_in_zone)
@@ -317,7 +322,16 @@ class ItemNetwork(ColumnGeneration):
             item, slot = problem.owned
             np.add.at(held, (problem.family[item], slot), 1)
             total = np.bincount(problem.family, problem.demand, minlength=len(held))
-            even = np.ceil((total + problem.family_base.sum(axis=1)) / e).astype(np.int64)
+            share = (total + problem.family_base.sum(axis=1)) / e
+            if self.layers[0] == SPREAD:
+                # marginal cost of the last unit of an evenly spread family
+                last = 2 * np.floor(share).astype(np.int64) + 1
+                network.guess[: len(self.family)] = -last[self.family]
+                group, zone = np.nonzero(self.has_node)
+                network.guess[self.zone_node[group, zone]] = -last[self.family[group]]
+                network.guess[self.pool_node] = -last[self.pool_family, None]
+                network.guess[self.spread_node] = -last[:, None]
+            even = np.ceil(share).astype(np.int64)
             at = np.flatnonzero(self.open_into)
             base = (problem.family_base + self.fixed_into).ravel()[at]
             held_at = (held - self.fixed_into).ravel()[at]
@@ -402,19 +416,47 @@ class ItemNetwork(ColumnGeneration):
         asked[self.take_at] = self._flow(self.take)
         new_in_zone = (self._flow(self.zone).reshape(self.low.shape) + self.low) * ~self.has_node
         new_in_zone[self.new_at] = self._flow(self.new)
-        new_in_zone[~self.layout.individual[self.some]] = 0
+        kept = self._flow(self.keep)
+        shared = self._shared(new_in_zone, kept)
+        new_of_item = np.where(self.layout.individual[:, None], new_in_zone[self.of], 0)
+        new_of_item[shared[self.of]] = self._distributed(shared, new_in_zone)
         reached = self._flow(self.reach) > 0
         return Counts(
             problem=problem,
             of=self.of,
             own=self.own,
-            kept=self._flow(self.keep),
+            kept=kept,
             pool=self.pool,
             asked=asked,
-            individual=self.layout.individual,
-            new_in_zone=new_in_zone[self.of],
+            individual=self.layout.individual | shared[self.of],
+            new_in_zone=new_of_item,
             taken=(self.some[self.wide_at[0][reached]], self.wide_at[1][reached]),
         )
+
+    def _shared(self, new_in_zone: Ints, kept: Ints) -> Bools:
+        """[G] groups of items that are alike and stay where they are: each takes at most one new
+        slot of a zone, of those in which it holds none."""
+        stays = np.ones(len(self.count), dtype=np.bool_)
+        stays[self.own[0][kept < self.own[2]]] = False
+        at_most = np.where(self.has_node, 0, self.count[:, None])
+        one_each = (new_in_zone <= at_most).all(axis=1)
+        alone = self.layout.individual[self.some]
+        return np.asarray(self.layout.by_zones[self.some] & ~alone & stays & one_each)
+
+    def _distributed(self, groups: Bools, new_in_zone: Ints) -> Ints:
+        """[N, Z] the new slots of each zone for the items of some groups [G], in their order: zone
+        by zone, one item after the other."""
+        item = np.flatnonzero(groups[self.of])
+        item_order = np.argsort(self.of[item], kind="stable")
+        asked = new_in_zone[groups]
+        zone = np.repeat(np.tile(np.arange(asked.shape[1]), len(asked)), asked.ravel())
+        total, width = asked.sum(axis=1), self.count[groups]
+        turn = np.arange(len(zone)) - np.repeat(np.cumsum(total) - total, total)
+        first = np.repeat(np.cumsum(width) - width, total)
+        taker = item_order[first + turn % np.repeat(width, total)]
+        new = np.zeros((len(item), asked.shape[1]), dtype=np.int64)
+        new[taker, zone] = 1
+        return new
 
     def costs(self) -> dict[str, int]:
         """The three costs of the counts found."""
@@ -440,3 +482,11 @@ class ItemNetwork(ColumnGeneration):
                 None if cells is None else distance[self.sink] - cells,
             )
         return found
+
+
+def _rows_alike(label: Ints, rows: Ints) -> Ints:
+    """[N] numbers from 0: equal where the label and the row [N, any] are equal."""
+    for column in rows.T:
+        label = label * (int(column.max(initial=0)) + 1) + column
+        label = np.unique(label, return_inverse=True)[1].astype(np.int64).ravel()
+    return label

@@ -38,6 +38,7 @@ def compare_assumptions(
     run has requested; ``min_isr``: min.insync.replicas by topic, where known."""
     states = {state.key: state for state in cluster.partitions}
     _compare_cluster_id(plan, cluster, found)
+    _name_unknown_topics(plan, states, found)
     _compare_placement(plan, states, submitted, found)
     _compare_racks(plan, cluster, states, found)
     _compare_min_isr(plan, states, min_isr, found)
@@ -67,6 +68,24 @@ def _compare_cluster_id(plan: ExecutionPlan, cluster: Snapshot, found: Findings)
     elif plan.cluster_id != cluster.cluster_id:
         found.errors.append(
             f"the plan was made for cluster {plan.cluster_id}, this is {cluster.cluster_id}"
+        )
+
+
+def _name_unknown_topics(
+    plan: ExecutionPlan, states: Mapping[Key, PartitionState], found: Findings
+) -> None:
+    """Topics that Kafka has ids of, and the plan has not."""
+    unknown = {
+        topic
+        for topic, number in plan.changes
+        if topic not in plan.topic_ids
+        and (state := states.get((topic, number))) is not None
+        and state.topic_id is not None
+    }
+    if unknown:
+        found.warnings.append(
+            f"the plan has no topic id of {some(sorted(unknown))}: if it was created again since, "
+            "the new topic is moved"
         )
 
 

@@ -11,6 +11,9 @@ from kafka.errors import KafkaError
 
 from partage.errors import PartageError, SeveralError
 from partage.live.admin.connection import alive_brokers
+from partage.live.admin.snapshot import read_throttles
+from partage.live.admin.states import Throttles
+from partage.live.execution.assumptions import some
 from partage.live.execution.claim import Claim
 from partage.live.execution.execution_plan import Direction, ExecutionPlan
 from partage.live.execution.executor import POLL_SECONDS, Executor, Interrupts, check_failure_choice
@@ -74,6 +77,7 @@ def execute(
             f"{journal.path.name}: {line}: ignored; a throttle that was saved there is not restored"
             for line in journal.damaged[:_SHOWN]
         )
+        ready.warnings.extend(_restored_throttles(journal.saved_throttles))
         confirm(ready)
         claim.take(lambda: sleep(POLL_SECONDS))
         try:
@@ -97,11 +101,23 @@ def _note(plan: ExecutionPlan, note: str) -> ProgressUpdate:
     return ProgressUpdate(0, len(plan.waves), 0, 0, 0, note=note)
 
 
+def _restored_throttles(saved: Throttles) -> list[str]:
+    """What an earlier run found, and this one sets again at its end: a journal may be forged."""
+    owners = [(f"broker {broker}", own) for broker, own in sorted(saved.brokers.items())]
+    owners += [(f"topic {topic}", own) for topic, own in sorted(saved.topics.items())]
+    found = [f"{owner} {name}={value[:50]}" for owner, own in owners for name, value in own.items()]
+    return [f"throttles of before the first run, set again at the end: {some(found)}"][: len(found)]
+
+
 def _restore_leftovers(admin: KafkaAdminClient, journal: Journal, claim: Claim) -> None:
     """Restore the throttles that a killed run left, and remove its claim, if no reassignment is in
-    progress that they should limit: for a command that is refused, and does not get to do it."""
+    progress that they should limit: for a command that is refused, and does not get to do it. Where
+    no throttle is set, none was left, whatever the journal has."""
     if journal.entries and not admin.list_partition_reassignments():
-        ReplicationThrottles(admin, journal).restore(alive_brokers(admin.describe_cluster()))
+        alive, saved = alive_brokers(admin.describe_cluster()), journal.saved_throttles
+        left = read_throttles(admin, sorted(saved.brokers.keys() & set(alive)), [*saved.topics])
+        if any((*left.brokers.values(), *left.topics.values())):
+            ReplicationThrottles(admin, journal).restore(alive)
         claim.release()
 
 

@@ -40,6 +40,7 @@ class ExecutionPlan:
     ``original_replicas``: of every partition of the plan's cluster, unchanged ones included;
     ``excluded``: brokers that should end up empty; ``dead``: brokers that did not answer when the
     plan, or a replan, was made; ``concurrency`` and ``batch`` as ``partage plan`` was given them;
+    ``changed_topics``: those with a change in plan.json, whatever was replanned;
     ``topic_ids`` where known: another topic of the same name is not the plan's; ``racks`` of the
     brokers that may get replicas; ``warnings``: rules that it breaks, where that does not forbid
     the run (``proven_plan.py``); ``digest``: SHA-256 (hex) of plan.json.
@@ -55,6 +56,7 @@ class ExecutionPlan:
     dead: tuple[int, ...] = ()
     concurrency: int = 2
     batch: int | None = None
+    changed_topics: frozenset[str] = frozenset()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     racks: Mapping[int, str | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -93,6 +95,7 @@ class ExecutionPlan:
             dead=tuple(broker.id for broker in file.brokers if not broker.alive),
             concurrency=concurrency if isinstance(concurrency, int) else 2,
             batch=batch if isinstance(batch, int) else None,
+            changed_topics=frozenset(topic for topic, _ in changes),
             racks={broker.id: broker.rack for broker in file.brokers if broker.usable},
         ).with_topic_ids(file.id_of_topic)
         for path in replans(directory):

@@ -30,6 +30,7 @@ from partage.live.execution.journal_entries import (
     SUBMITTED,
     THROTTLES_RESTORED,
     THROTTLES_SAVED,
+    Entry,
     parse_entries,
 )
 from partage.outputs import open_to_append, remove_file
@@ -85,6 +86,10 @@ def _was_cut(text: bytes) -> bool:
     return re.sub(rb"\d", b"0", text[: len(_START)]) == _START[: len(text)]
 
 
+def _saved_topics(entry: Entry) -> set[str]:
+    return set(entry["topics"]) if entry["event"] == THROTTLES_SAVED else set()
+
+
 class Journal:
     """``with Journal.open(directory) as journal``. Raises PartageError if another run holds it,
     InputError for a file that is not a journal or cannot be written.
@@ -96,7 +101,7 @@ class Journal:
         self, path: Path, clock: Callable[[], datetime] = _now, tolerant: bool = False
     ) -> None:
         self.path = path
-        self._clock = clock
+        self._clock, self._tolerant = clock, tolerant
         self._file = _open_locked(path)
         self._cut_at: int | None = None
         self._unended = False
@@ -113,15 +118,18 @@ class Journal:
                 number = len(self.entries) + len(self.damaged) + 1
                 self.damaged.append(f"line {number}: is not a journal entry")
                 self._unended = True
-            if self.damaged and not tolerant:
-                raise InputError(
-                    str(path),
-                    f"{self.damaged[0]}: restore the file from a copy, or undo the plan with "
-                    "partage rollback, which does not need it",
-                )
+            self._refuse_damaged()
         except BaseException:
             self._file.close()
             raise
+
+    def _refuse_damaged(self) -> None:
+        if self.damaged and not self._tolerant:
+            raise InputError(
+                str(self.path),
+                f"{self.damaged[0]}: restore the file from a copy, or undo the plan with "
+                "partage rollback, which does not need it",
+            )
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str], tolerant: bool = False) -> Self:
@@ -177,7 +185,9 @@ class Journal:
         )
 
     def check_plan(self, plan: ExecutionPlan) -> None:
-        """Raise InputError if a run of another plan.json wrote the journal."""
+        """Raise InputError if a run of another plan.json wrote the journal, or saved throttles of
+        topics that the plan does not change: those are ``damaged``, and not restored, where the
+        journal is opened tolerant."""
         begun = {entry.get("plan") for entry in self.entries if entry["event"] == STARTED} - {None}
         if begun - {plan.digest}:
             raise InputError(
@@ -185,6 +195,11 @@ class Journal:
                 f"a run has begun with another {MARKER}, as {JOURNAL} shows: put that one back, or "
                 "plan again into another directory",
             )
+        known = {*plan.topics, *plan.changed_topics}
+        topics = {topic for entry in self.entries for topic in _saved_topics(entry) - known}
+        self.entries = [entry for entry in self.entries if _saved_topics(entry) <= known]
+        self.damaged += [f"saved throttles of {t}, which does not change" for t in sorted(topics)]
+        self._refuse_damaged()
 
     @property
     def topic_ids(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ import os
 from dataclasses import replace
 
 from partage.brokers.check import rule_defects
+from partage.brokers.directory import MARKER
 from partage.errors import InputError
 from partage.live.execution.execution_plan import Direction, ExecutionPlan
 from partage.units import plural
@@ -37,5 +38,7 @@ def read_proven(
         raise InputError(
             where, f"{refused[0]}{more}: use partage check {where} to see all, and plan again"
         )
+    if defects.digest != plan.digest:
+        raise InputError(plan.directory, f"{MARKER} has changed meanwhile: run the command again")
     plan = replace(plan, warnings=tuple(warned))
     return plan if direction is Direction.FORWARD else plan.reversed()

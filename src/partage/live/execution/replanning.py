@@ -81,7 +81,11 @@ def replan_without(
         }
         for row in np.flatnonzero(problem.chosen).tolist()
     ]
-    text = to_json({"version": 1, "without": sorted(dead), "partitions": entries})
+    alive = {broker.id for broker in cluster.brokers if broker.alive}
+    without = sorted(
+        {*dead, *(set(plan.racks) - alive)}
+    )  # ``check`` counts the racks that are left
+    text = to_json({"version": 1, "without": without, "partitions": entries})
     write_file(path, text, new=True, root=plan.directory)
     return path, planned.moves
 

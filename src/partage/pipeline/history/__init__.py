@@ -34,6 +34,7 @@ from partage.pipeline.progress import Progress, reported
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources.files import list_files
+from partage.redaction import redacted
 from partage.units import plural
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def _frames(
             own = replay.where(replay["group"].isin(shown)).collect()
         tables = {name: table_of(rows, name) for name in OF_A_GROUP}
         found = Found(
-            sources=tuple(named),
+            sources=tuple(map(redacted, named)),
             groups=histories,
             more_groups=count - len(histories),
             replays=results(row.asDict() for row in own),

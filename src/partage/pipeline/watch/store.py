@@ -65,6 +65,7 @@ from partage.outputs import (
 from partage.pipeline.profile import SCHEMAS
 from partage.pipeline.watch import windows
 from partage.pipeline.watch.tables import ROWS_PER_FILE, remove_unfinished
+from partage.redaction import redacted
 
 MARKER = "watch.json"
 FORMAT_VERSION = 2
@@ -168,7 +169,7 @@ class Store:
     def __init__(self, path: Path, settings: Settings) -> None:
         self.path = path
         self._window = settings.window
-        self._source = settings.records
+        self._source = redacted(settings.records)
 
     @property
     def checkpoint(self) -> str:
@@ -378,7 +379,7 @@ def _create(out: str, settings: Settings) -> None:
     about = {
         "format_version": FORMAT_VERSION,
         "partage": partage.__version__,
-        "records": settings.records,
+        "records": redacted(settings.records),
         "window_seconds": settings.window,
     }
     with new_directory(out, MARKER) as directory:
@@ -399,7 +400,7 @@ def _check_settings(out: str, marker: Path, settings: Settings) -> None:
     if not isinstance(about, dict) or about.get("format_version") != FORMAT_VERSION:
         raise InputError(where, f"expected format_version {FORMAT_VERSION}")
     for name, key, now in (
-        ("records", "records", settings.records),
+        ("records", "records", redacted(settings.records)),
         ("`window`", "window_seconds", settings.window),
     ):
         if about.get(key) != now:
@@ -438,6 +439,7 @@ def _read(file: Path, schema: pa.Schema) -> pa.Table:
     try:
         # From bytes: a folder named topic=a in the path must not become a column.
         table = pq.read_table(io.BytesIO(file.read_bytes()))
+        table.validate(full=True)  # texts must be UTF-8
     except (pa.ArrowException, OSError) as error:
         reason = (str(error).strip().splitlines() or ["no reason"])[0][:200]
         raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None

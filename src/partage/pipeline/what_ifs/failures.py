@@ -7,8 +7,9 @@ failure:
 - ``under_min_isr``: partitions with two or more replicas of which fewer than two are live: with
   ``min.insync.replicas=2`` they refuse records of producers with ``acks=all``. A partition with a
   single replica counts if that replica is gone
-- ``leaders``, ``bytes_per_second``: the partitions that the worst survivor leads and, where rates
-  are measured, their bytes per second; both also relative to the mean of all survivors
+- ``leaders``: the partitions that the worst survivor leads; ``bytes_per_second`` and
+  ``bytes_out_per_second``, where rates are known: what the worst survivor receives and sends as
+  leader. All also relative to the mean of all survivors
 
 All pairs are tried, or ``pairs`` of them drawn at random, the same for placements on the same
 brokers.
@@ -45,6 +46,8 @@ _SCHEMA = pa.schema(
         ("leaders_over_mean", pa.float64()),
         ("bytes_per_second", pa.float64()),
         ("bytes_per_second_over_mean", pa.float64()),
+        ("bytes_out_per_second", pa.float64()),
+        ("bytes_out_per_second_over_mean", pa.float64()),
     ]
 )
 
@@ -133,11 +136,12 @@ class Failures:
             "leaders": int(leaders.max(initial=0)),
             "leaders_over_mean": over_mean(leaders),
         }
-        rates = self.placements.bytes_per_second
-        if rates is not None:
-            load = loads(leader, rates, live)
-            found["bytes_per_second"] = round(float(load.max(initial=0)), 3)
-            found["bytes_per_second_over_mean"] = over_mean(load)
+        for name in ("bytes_per_second", "bytes_out_per_second"):
+            rates = getattr(self.placements, name)
+            if rates is not None:
+                load = loads(leader, rates, live)
+                found[name] = round(float(load.max(initial=0)), 3)
+                found[f"{name}_over_mean"] = over_mean(load)
         return found
 
     def about(self, counts: Mapping[str, int]) -> dict[str, Any]:

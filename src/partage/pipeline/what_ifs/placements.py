@@ -54,7 +54,9 @@ class Placements:
     """Several placements of one cluster of B brokers, P partitions and T topics.
 
     - ``broker_ids``, ``disk_bytes`` (-1 unknown), ``rack`` (into ``racks``): [B]
-    - ``topic`` [P]; ``size_bytes`` [P], -1 unknown; ``bytes_per_second`` [P], None: not measured
+    - ``topic`` [P]; ``size_bytes`` [P], -1 unknown
+    - ``bytes_per_second`` [P]: what producers write; ``bytes_out_per_second`` [P]: what the leader
+      sends to consumers and followers; None: not measured
     - ``cannot``: strategies that have no plan, and the reason
     """
 
@@ -67,6 +69,7 @@ class Placements:
     topics: int
     size_bytes: Ints
     bytes_per_second: Floats | None
+    bytes_out_per_second: Floats | None
     cannot: Mapping[str, str]
 
     @classmethod
@@ -79,6 +82,7 @@ class Placements:
             for name, answer in answers.items()
             if not isinstance(answer, str)
         ]
+        bytes_in, bytes_out = _rates_of_leaders(problem)
         return cls(
             each=(today, *plans),
             broker_ids=cluster.broker_ids,
@@ -88,9 +92,19 @@ class Placements:
             topic=cluster.topic,
             topics=len(cluster.topics),
             size_bytes=cluster.size_bytes,
-            bytes_per_second=problem.bytes_per_second,
+            bytes_per_second=bytes_in,
+            bytes_out_per_second=bytes_out,
             cannot={name: why for name, why in answers.items() if isinstance(why, str)},
         )
+
+
+def _rates_of_leaders(problem: Problem) -> tuple[Floats | None, Floats | None]:
+    """[P] bytes per second that a leader receives from producers, and that it sends."""
+    if problem.bytes_per_second is None and problem.cluster.bytes_in is None:
+        return None, None
+    rates = problem.rates or problem.with_rates().rates
+    assert rates is not None, "resolved"
+    return rates.bytes_in, rates.bytes_out + (problem.target - 1) * rates.bytes_in
 
 
 def loads(broker: Ints, weight: Floats | Ints | None, live: Bools) -> Floats | Ints:

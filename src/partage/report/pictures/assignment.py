@@ -30,10 +30,11 @@ _FITTING = (WIDTH - LEFT - MARGIN) // BOX
 _GREY = "#6b7885"
 
 
-def assignment_svg(found: Assignment, assignor: str) -> str:
-    """One round: what each member keeps, gains and gives up."""
+def assignment_svg(found: Assignment, assignor: str, title: str | None = None) -> str:
+    """One round: what each member keeps, gains and gives up; ``title``: in place of the number of
+    moves."""
     group = found.group
-    title = f"{assignor}: {units.plural(found.moves, 'move')}"
+    title = title or f"{assignor}: {units.plural(found.moves, 'move')}"
     claims = [set[int]() for _ in group.members]
     for member, partition in zip(*(column.tolist() for column in group.claims), strict=True):
         claims[member].add(partition)

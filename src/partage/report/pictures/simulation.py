@@ -90,17 +90,13 @@ def _unowned(
     found: Simulation, partition: tuple[str, int], owned: list[tuple[float, float]]
 ) -> Iterator[tuple[float, float]]:
     """Intervals in which a partition has no owner although a subscriber is in the group."""
-    topic, start_of = partition[0], found.scenario.created_at.get(partition, 0.0)
+    topic, (created, deleted) = partition[0], found.scenario.lifetimes[partition]
     topics = found.scenario.all_topics
     subscribers = [m for m in found.scenario.members if topic in m.subscription(topics)]
     edges = sorted(
-        {start_of, found.scenario.until}
+        {created, deleted}
         | {t for span in owned for t in span}
-        | {
-            max(min(t, found.scenario.until), start_of)
-            for m in subscribers
-            for t in (m.joins_at, m.ends_at)
-        }
+        | {max(min(t, deleted), created) for m in subscribers for t in (m.joins_at, m.ends_at)}
     )
     for start, end in pairwise(edges):
         if any(s <= start and end <= e for s, e in owned):

@@ -30,7 +30,7 @@ from partage.report.view.counting import (
 )
 from partage.report.view.criteria import MARKS, Rating, criteria_of
 from partage.report.view.data import PlanData
-from partage.report.view.loads import Load, loads_of, rack_positions, racks_of
+from partage.report.view.loads import Load, balanced_loads, loads_of, rack_positions, racks_of
 
 __all__ = ["MARKS", "Load", "Rating", "View", "view"]
 
@@ -41,6 +41,7 @@ class View(PlanData):
 
     headline = cached_property(sentences.headline)
     effect = cached_property(sentences.effect)
+    failure_aim = cached_property(sentences.failure_aim)
     proof = cached_property(sentences.proof)
     fairest_moves = cached_property(sentences.fairest_moves)
     criteria = cached_property(criteria_of)
@@ -67,7 +68,10 @@ def view(document: Mapping[str, Any], where: str = MARKER) -> View:
     alive = np.array([broker.alive for broker in brokers], dtype=np.bool_)
     usable = np.array([broker.usable for broker in brokers], dtype=np.bool_)
     capacity = np.array([broker.capacity for broker in brokers], dtype=np.float64)
-    loads = loads_of(before, after, size, rate, usable, capacity)
+    figures = file.figures
+    loads = balanced_loads(figures.before.resources, figures.after.resources) or loads_of(
+        before, after, size, rate, usable, capacity
+    )
     takeover, lost = takeovers(after, usable)
     racks = racks_of(brokers, loads)
     rack = rack_positions(brokers, racks)

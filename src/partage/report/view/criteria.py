@@ -197,7 +197,7 @@ def _after_failure(plan: PlanData) -> Criterion:
         rating, note = "good", "proven lowest"
         least = plan.figures.worst_survivor_lower_bound
         if least is not None and least < worst:
-            note = f"other sets: {units.count(least)} or more"
+            note = _for_its_moves(least)
     else:
         note = f"{units.plural(worst - (bound or 0), 'leader')} above the lower bound"
     before, after = (
@@ -215,7 +215,7 @@ def _after_rack_failure(plan: PlanData) -> Iterator[Criterion]:
     if found.max <= least:
         note = "proven lowest"
     elif found.max == found.ideal:
-        note = f"other sets: {units.count(least)} or more"
+        note = _for_its_moves(least)
     else:
         rating = "limit"
         note = "not proven lowest"
@@ -224,6 +224,11 @@ def _after_rack_failure(plan: PlanData) -> Iterator[Criterion]:
         for figures in (plan.figures_before, plan.figures)
     )
     yield Criterion("rack failure", "Rack failure", before, after, rating, note)
+
+
+def _for_its_moves(least: int) -> str:
+    """Other leaders cannot lower it; other moves perhaps, to no less than ``least``."""
+    return f"lowest for its moves; no plan below {units.count(least)}"
 
 
 def _worst_and_bound(failure: FailureFigures | None) -> str:

@@ -1,14 +1,14 @@
-"""Loads of brokers and racks before and after: replicas, leaders, bytes, bytes in per second."""
+"""Loads of brokers and racks before and after: replicas, leaders, bytes, bytes per second."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from partage.brokers.plan_file import PlanBroker
+from partage.brokers.plan_file import BrokerLoad, PlanBroker, ResourceFigures
 from partage.report import units
 from partage.report.view.counting import Bools, Floats, Ints
 
@@ -17,7 +17,9 @@ Unit = Literal["count", "bytes", "rate"]
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """One quantity per broker: [B] before, [B] after, [B] the fair share of what is after."""
+    """One quantity per broker: [B] before, [B] after, [B] the fair share of what is after.
+
+    ``rows`` [B]: its bands, headroom and hottest partitions, if the plan balances every load."""
 
     key: str
     title: str
@@ -25,6 +27,7 @@ class Load:
     before: Floats
     after: Floats
     fair: Floats
+    rows: tuple[BrokerLoad, ...] = ()
 
     def text(self, value: float) -> str:
         """One of its values with its unit."""
@@ -101,6 +104,43 @@ def loads_of(
     if rate is not None:
         loads.append(load("rate", "Bytes in per second as leader", "rate", rate, even, True))
     return tuple(loads)
+
+
+_BALANCED: Mapping[str, tuple[str, str, Unit]] = {
+    "replicas": ("replicas", "Replicas", "count"),
+    "leaders": ("leaders", "Leaders", "count"),
+    "disk": ("bytes", "Bytes", "bytes"),
+    "in": ("in", "Bytes in per second", "rate"),
+    "out": ("out", "Bytes out per second", "rate"),
+    "leader_in": ("rate", "Bytes in per second as leader", "rate"),
+}
+"""By resource of the figures, the key, title and unit of the load."""
+
+
+def balanced_loads(
+    before: Mapping[str, ResourceFigures], after: Mapping[str, ResourceFigures]
+) -> tuple[Load, ...]:
+    """The loads of a plan that balances all of them, from its figures; none of another plan."""
+    if not all(name in before and name in after and after[name].brokers for name in _BALANCED):
+        return ()
+    return tuple(
+        Load(
+            *names,
+            before=np.array([row.load for row in before[name].brokers], dtype=np.float64),
+            after=np.array([row.load for row in after[name].brokers], dtype=np.float64),
+            fair=_fair_shares(after[name]),
+            rows=tuple(after[name].brokers),
+        )
+        for name, names in _BALANCED.items()
+    )
+
+
+def _fair_shares(figures: ResourceFigures) -> Floats:
+    """[B] those of the brokers, which are whole numbers; where all are equal, the average."""
+    fair = [row.fair for row in figures.brokers]
+    equal = len({share for share in fair if share is not None}) == 1
+    shares = (figures.fair if equal and share is not None else share or 0.0 for share in fair)
+    return np.array(list(shares), dtype=np.float64)
 
 
 def racks_of(brokers: Sequence[PlanBroker], loads: Sequence[Load]) -> tuple[Rack, ...]:

@@ -80,6 +80,15 @@ def effect(plan: PlanData) -> str:
     return sentence[:1].upper() + sentence[1:] + "." if sentence else ""
 
 
+def failure_aim(plan: PlanData) -> str:
+    """What a plan that balances rates or loads aims at after a failure: it counts leaders first.
+    Empty for others, which balance counts throughout."""
+    aim = "after a failure: the aim is few leaders per survivor"
+    if plan.options.get("balance") == "load":
+        return f"{aim}, then little load on the worst one"
+    return "" if plan.by_rate is None else f"{aim}, whatever their rates"
+
+
 def proof(plan: PlanData) -> str:
     """What the certificate proves, in one line."""
     if not plan.file.changes:

@@ -14,7 +14,7 @@ const niceTop = (highest) => {
 const HEIGHT = 190, LEFT = 44, RIGHT = 6, TOP = 18, BOTTOM = 20, NARROWEST = 4;
 
 // spec: positions (of the brokers shown); functions of a position: wide (drawn behind), bars, stack
-// (on top of bars), line; short (text of a number) and factor (from a value to the number in it); describe(position), overview, label,
+// (on top of bars), line, band ([low, high], may be null); short (text of a number) and factor (from a value to the number in it); describe(position), overview, label,
 // pick(position), picked. If the bars do not fit, each stands for neighbouring brokers and shows the
 // highest of them; a click narrows the scope to them. Returns the number of brokers per bar.
 function columns(figure, spec) {
@@ -52,6 +52,8 @@ function columns(figure, spec) {
     if (wide) bar("before", x + slot * 0.06, slot * 0.88, 0, wide[i]);
     bar("after", x + slot * inset, thick, 0, bars[i]);
     if (stack) bar("taken", x + slot * inset, thick, bars[i], tops[i]);
+    const ends = spec.band && spec.band(highest[i]);
+    if (ends) bar("band", x, slot, ends[0], Math.min(ends[1], top));
     if (tops[i] > 0 && (stack ? slot : thick) >= widest) {
       const inside = !stack && base - y(tops[i]) >= 20;
       const text = node("text", { class: inside ? "value inside" : "value", x: x + slot / 2, y: y(tops[i]) + (inside ? 14 : -4), "text-anchor": "middle" });

@@ -12,9 +12,9 @@ function drawLoads() {
     const figure = document.querySelector(`[data-load="${load.key}"]`);
     figure.querySelector("small").textContent = name;
     together = columns(figure, {
-      positions: shown, wide: (i) => load.before[i], bars: (i) => load.after[i], line: (i) => load.fair[i], short, factor, overview,
+      positions: shown, wide: (i) => load.before[i], bars: (i) => load.after[i], line: (i) => load.fair[i], band: load.band && ((i) => load.band[i]), short, factor, overview,
       label: `${load.title} per broker: ${overview.replace("→", "before,")}${overview.includes("→") ? " after" : ""}`,
-      describe: (i) => `${brokerName(i)}: ${change(format(load.before[i]), format(load.after[i]))}` + (load.fair[i] ? `, fair ${fair(load.fair[i])}` : ""),
+      describe: (i) => `${brokerName(i)}: ${change(format(load.before[i]), format(load.after[i]))}` + (load.fair[i] ? `, fair ${fair(load.fair[i])}` : "") + (load.band && load.band[i] ? `, band ${load.band[i].map(format).join("–")}` : ""),
       pick: (i) => choose(i), picked,
     });
   }

@@ -1,0 +1,140 @@
+"""The loads that a plan balances, each against its band; and of each broker the highest one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from partage.brokers.plan_file import BrokerLoad, PlanFigures, ResourceFigures
+from partage.report import units
+from partage.report.view.loads import Load
+from partage.units import percent
+
+LOAD_WORDS: Mapping[str, str] = {
+    "replicas": "replicas",
+    "leaders": "leaders",
+    "disk": "disk",
+    "in": "bytes in",
+    "out": "bytes out",
+    "leader_in": "leader bytes in",
+}
+"""The loads by resource, in the order of display."""
+
+
+def _text(name: str, value: float) -> str:
+    """A load with its unit."""
+    if name in ("replicas", "leaders"):
+        return units.tenth(value)
+    return units.size(value) if name == "disk" else units.rate(value)
+
+
+RESOURCES_NOTE = (
+    "lowest and highest broker, its band, a proven bound on the highest, and the worst survivor "
+    "if any one broker fails / its bound, in % of the fair share"
+)
+HIGHEST_NOTE = (
+    "of disk, bytes in and bytes out, in % of the broker's fair share; hottest partition: adds "
+    "most to that load; headroom: what is free of the scarcest capacity, where capacities are known"
+)
+
+
+@dataclass(frozen=True)
+class ResourceRow:
+    """A load over all brokers as text; ``within``: whether every broker is in its band."""
+
+    name: str
+    fair: str
+    before: str
+    after: str
+    within: bool
+    band: str
+    bound: str
+    survivor: str
+
+
+def resource_rows(before: PlanFigures, after: PlanFigures) -> list[ResourceRow]:
+    """A row per load; none if the plan does not balance them all."""
+    return [
+        _resource_row(name, before.resources[name], now) for name, now in after.resources.items()
+    ]
+
+
+def _resource_row(name: str, was: ResourceFigures, now: ResourceFigures) -> ResourceRow:
+    def share(value: float) -> str:
+        return f"{100 * value / now.fair:.3g}" if now.fair else units.MISSING
+
+    def span(low: float, high: float) -> str:
+        return f"{share(low)}–{share(high)}"
+
+    failure = now.after_failure
+    return ResourceRow(
+        name=LOAD_WORDS[name],
+        fair=_text(name, now.fair),
+        before=span(was.min, was.max),
+        after=span(now.min, now.max),
+        within=now.band[0] <= now.min and now.max <= now.band[1],
+        band=span(*now.band),
+        bound=share(now.bound),
+        survivor=f"{share(failure.max)} / {share(failure.bound)}" if failure else "",
+    )
+
+
+@dataclass(frozen=True)
+class HighestLoad:
+    """The load of a broker (its ``position``) that is highest compared with its fair share; texts,
+    and ``within``: whether it is in its band. ``headroom``: of the resource with the least."""
+
+    position: int
+    load: str
+    share: str
+    band: str
+    within: bool
+    partition: str
+    headroom: str
+
+
+def highest_loads(after: PlanFigures) -> list[HighestLoad]:
+    """A row per broker that may hold replicas, of a plan that balances every load."""
+    if not all(now.brokers for now in after.resources.values()):
+        return []
+    names = [name for name in LOAD_WORDS if name in after.resources]
+    columns = zip(*(after.resources[name].brokers for name in names), strict=True)
+    rows = (
+        _highest(i, dict(zip(names, loads, strict=True)))
+        for i, loads in enumerate(columns)
+        if loads[0].band is not None
+    )
+    return [row for row in rows if row is not None]
+
+
+def _highest(position: int, loads: dict[str, BrokerLoad]) -> HighestLoad | None:
+    bytes_of = {name: row for name, row in loads.items() if row.fair and row.hottest is not None}
+    if not bytes_of:
+        return None
+    name, row = max(bytes_of.items(), key=lambda one: one[1].load / (one[1].fair or 1))
+    fair, band = row.fair or 1, row.band or (0, 0)
+    free = {name: row.headroom for name, row in loads.items() if row.headroom is not None}
+    scarcest = min(free, key=free.__getitem__, default=None)
+    return HighestLoad(
+        position=position,
+        load=LOAD_WORDS[name],
+        share=f"{100 * row.load / fair:.3g}",
+        band="–".join(f"{100 * end / fair:.3g}" for end in band),
+        within=band[0] <= row.load <= band[1],
+        partition=row.hottest or units.MISSING,
+        headroom=f"{LOAD_WORDS[scarcest]} {percent(free[scarcest])}" if scarcest else "",
+    )
+
+
+def common_band(load: Load) -> tuple[float, float] | None:
+    """The band of every usable broker; None where they differ."""
+    bands = {row.band for row in load.rows if row.band is not None}
+    return next(iter(bands)) if len(bands) == 1 else None
+
+
+def band_text(load: Load) -> str:
+    """That band, or that it differs from broker to broker."""
+    band = common_band(load)
+    return "by broker" if band is None else load.span(np.array(band))
