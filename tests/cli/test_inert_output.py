@@ -249,11 +249,11 @@ def test_names_of_variables(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 READERS = {
     "small.json": ("plan small.json -o out", "compare small.json", "plan small.json --json"),
     "group.json": (
-        "assign group.json --assignor sticky --picture out.svg",
+        "assign group.json --assignor sticky --picture out.svg --report out.html",
         "assign group.json --assignor range --json",
     ),
     "scenario.json": (
-        "simulate scenario.json --assignor range --picture out.svg",
+        "simulate scenario.json --assignor range --picture out.svg --report out.html",
         "simulate scenario.json --assignor sticky --json",
     ),
     "plan/plan.json": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,11 +15,13 @@ from rich.text import Text
 
 import partage
 from partage import Group, Member
+from partage.consumers.simulation import simulate
 from partage.report import printing
-from partage.report.group_tables import print_assignment
+from partage.report.group_tables import print_assignment, print_simulation
 from partage.report.result_page import page
 
 GROUPS = Path(partage.__file__).parent / "data" / "groups"
+CRASH = GROUPS / "crash-scenario.json"
 
 
 class Read(HTMLParser):
@@ -77,7 +80,7 @@ def test_the_page_has_every_word_of_the_terminal() -> None:
     ruled = {word for word in capture.get().split() if set(word) != {"─"}}
     shown = page("assign", lambda console: print_assignment(found, "range", console))
     assert ruled <= set(Read(shown).words)
-    assert 'src="data:image/svg+xml;base64,' in shown
+    assert shown.count("<svg") == 1
 
 
 @pytest.mark.parametrize(
@@ -144,5 +147,68 @@ def test_a_phone_keeps_units_with_their_numbers_and_pictures_readable(
     )
     assert lines
     assert set(lines) == {1}
-    assert opened.eval_on_selector(".drawing img", "picture => picture.clientWidth") > 700
+    assert opened.eval_on_selector(".drawing svg", "picture => picture.clientWidth") > 700
     assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+COLOURS_OF_A_PICTURE = """async (screenshot) => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const pixel = (...layers) => {  // of colours with their opacity, the lowest first
+    for (const [colour, opacity] of layers) {
+      canvas.globalAlpha = opacity; canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    }
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const luminance = (colour) => {
+    const [r, g, b] = colour.slice(0, 3).map((v) => v / 255)
+      .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const style = (element) => getComputedStyle(element);
+  const card = style(document.querySelector(".card")).backgroundColor;
+  const contrasts = [...document.querySelectorAll(".drawing text")].map((text) => {
+    const box = text.classList.contains("in") && text.previousElementSibling;
+    const behind = pixel([card, 1], ...(box ? [[style(box).fill, 1]] : []));
+    const seen = pixel([style(text).fill, Number(style(text).fillOpacity)]);
+    const [a, b] = [luminance(behind), luminance(seen)];
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  });
+  const expected = pixel([card, 1]);
+  const shown = new Image();
+  shown.src = `data:image/png;base64,${screenshot}`;
+  await shown.decode();
+  Object.assign(canvas.canvas, { width: shown.width, height: shown.height });
+  canvas.drawImage(shown, 0, 0);
+  const { data } = canvas.getImageData(0, 0, shown.width, shown.height);
+  let same = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    same += [0, 1, 2].every((k) => data[i + k] === expected[k]);
+  }
+  return { share: same / (data.length / 4), least: Math.min(...contrasts) };
+}"""
+"""The share of the picture's pixels in the colour of its card, and the least contrast of a text."""
+
+DAILY = [("assign", 390, "dark"), ("simulate", 1280, "dark")]
+EVERY = [(w, x, s) for w in ("assign", "simulate") for x in (1280, 390) for s in ("light", "dark")]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("what", "width", "scheme"),
+    [pytest.param(*case, marks=[] if case in DAILY else pytest.mark.long) for case in EVERY],
+)
+def test_pictures_have_the_colours_of_the_page(
+    visit: Any, what: str, width: int, scheme: str
+) -> None:
+    """Each colour of the palette has a number in a box."""
+    topics = [f"t{n}" for n in range(16)]
+    group = Group(dict.fromkeys(topics, 2), [Member(f"m{n}", topics) for n in range(3)])
+    show: dict[str, Callable[[Console], None]] = {
+        "assign": lambda to: print_assignment(partage.assign(group, "range"), "range", to),
+        "simulate": lambda to: print_simulation(simulate(CRASH, "cooperative-sticky"), to),
+    }
+    opened = visit(page(what, show[what]), width=width, scheme=scheme)
+    encoded = base64.b64encode(opened.locator(".drawing").screenshot()).decode()
+    found = opened.evaluate(COLOURS_OF_A_PICTURE, encoded)
+    assert found["share"] > 0.3
+    assert found["least"] >= 4.5

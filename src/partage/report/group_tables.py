@@ -76,7 +76,7 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
 def _picture(found: Assignment, assignor: str) -> str:
     from partage.report.pictures import assignment_svg  # a terminal needs no templates
 
-    return assignment_svg(found, assignor, "The partitions of each member")
+    return assignment_svg(found, assignor, "The partitions of each member", inline=True)
 
 
 def _copies(found: Assignment, console: Console) -> None:

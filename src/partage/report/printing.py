@@ -45,7 +45,7 @@ class PrintableConsole(Console):
     its first lines scroll away."""
 
     def draw(self, picture: Callable[[], str]) -> bool:
-        """Whether this console shows the picture, an SVG, so that nothing is drawn with
+        """Whether this console shows the picture, an SVG element, so that nothing is drawn with
         characters: on a page, not in a terminal."""
         return False
 

@@ -9,7 +9,6 @@ cut.
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from rich.text import Text
 
 from partage.outputs import markup_with_checksum
 from partage.report.frame import asset, policy, template
+from partage.report.pictures.shapes import STYLE
 from partage.report.printing import PrintableConsole
 
 _WIDTH = 130
@@ -55,9 +55,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture, as the address of an image."""
+    """A picture, as an SVG element."""
 
-    source: str
+    svg: Markup
 
 
 Block: TypeAlias = Paragraph | Grid | Drawing
@@ -87,8 +87,7 @@ class PageConsole(PrintableConsole):
 
     def draw(self, picture: Callable[[], str]) -> bool:
         """Keep a picture in place of characters."""
-        encoded = base64.b64encode(picture().encode()).decode()
-        self._add(Drawing(f"data:image/svg+xml;base64,{encoded}"))
+        self._add(Drawing(Markup(picture())))
         return True
 
     def _keep(self, shown: RenderableType, style: str | Style | None) -> None:
@@ -124,7 +123,8 @@ def page(title: str, show: Callable[[Console], None]) -> str:
     """
     console = PageConsole()
     show(console)
-    css, script = asset("page.css") + asset("result.css"), asset("scripts/scroll.js")
+    css = "".join(map(asset, ("page.css", "result.css", STYLE)))
+    script = asset("scripts/scroll.js")
     first, *cards = console.cards
     shown = template("result.html").render(
         command=title,

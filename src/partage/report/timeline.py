@@ -67,7 +67,7 @@ def print_timeline(found: Simulation, console: Console, by: str = "partition") -
 def _picture(found: Simulation) -> str:
     from partage.report.pictures import simulation_svg  # a terminal needs no templates
 
-    return simulation_svg(found, "The owner of each partition")
+    return simulation_svg(found, "The owner of each partition", inline=True)
 
 
 def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:

@@ -30,9 +30,11 @@ _FITTING = (WIDTH - LEFT - MARGIN) // BOX
 _GREY = "#6b7885"
 
 
-def assignment_svg(found: Assignment, assignor: str, title: str | None = None) -> str:
+def assignment_svg(
+    found: Assignment, assignor: str, title: str | None = None, *, inline: bool = False
+) -> str:
     """One round: what each member keeps, gains and gives up; ``title``: in place of the number of
-    moves."""
+    moves; ``inline``: an element of a page."""
     group = found.group
     title = title or f"{assignor}: {units.plural(found.moves, 'move')}"
     claims = [set[int]() for _ in group.members]
@@ -57,7 +59,7 @@ def assignment_svg(found: Assignment, assignor: str, title: str | None = None) -
         ("goes", _GREY, "gives up"),
     )
     shapes += kinds_legend(kinds, 100, y)
-    return svg(title, shapes, y + 22)
+    return svg(title, shapes, y + 22, inline=inline)
 
 
 def _member(

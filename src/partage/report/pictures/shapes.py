@@ -1,4 +1,8 @@
-"""The shapes of pictures; ``page/picture.svg`` draws them."""
+"""The shapes of pictures; ``page/picture.svg`` draws them.
+
+A picture is a file, dark on a white card, or an element of a page, which has the page's style sheet
+and draws text and lines in the page's colour.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from markupsafe import Markup
+
 from partage.outputs import markup_with_checksum
-from partage.report.frame import template
+from partage.report.frame import asset, template
 
 WIDTH, LEFT, MARGIN = 900, 120, 16
 """Width of a picture, and of its columns of names and its right margin, in SVG units."""
@@ -52,8 +58,9 @@ class Box:
 
     @classmethod
     def numbered(cls, x: int, y: int, fill: str, kind: Kind, number: int) -> Box:
-        """A box with a number in it."""
-        look, middle = "small" if kind == "goes" else "in", (BOX - 6) / 2
+        """A box with a number in it, white or black, whichever is easier to read there."""
+        inside = "in dark" if _luminance(fill) > _MIDDLE else "in"
+        look, middle = "small" if kind == "goes" else inside, (BOX - 6) / 2
         label = Label(x + middle, y + middle + 4, str(number), look, "middle")
         return cls(x, y, fill, kind, label)
 
@@ -98,13 +105,36 @@ class Area:
 Shape: TypeAlias = Label | Box | Bar | Swatch | Moment | Area
 
 
-def svg(title: str, shapes: Iterable[Shape], height: float, width: int = WIDTH) -> str:
-    """The picture of these shapes under its title."""
+STYLE = "picture.css"
+"""The asset that a page with pictures adds to its style sheet."""
+
+
+def svg(
+    title: str, shapes: Iterable[Shape], height: float, width: int = WIDTH, *, inline: bool = False
+) -> str:
+    """The picture of these shapes under its title: a file, or ``inline``, an element of a page."""
     heading = Label(MARGIN, 28, title, "title")
     shown = template("picture.svg").render(
-        title=title, heading=heading, shapes=shapes, height=height, width=width
+        title=title,
+        heading=heading,
+        shapes=shapes,
+        height=height,
+        width=width,
+        inline=inline,
+        css=Markup(asset(STYLE)),
     )
-    return markup_with_checksum(shown)
+    return shown if inline else markup_with_checksum(shown)
+
+
+_MIDDLE = 0.179
+"""The luminance on which black and white have the same contrast, 4.6 (WCAG 2.2)."""
+
+
+def _luminance(fill: str) -> float:
+    """The relative luminance of ``#rrggbb``, 0 to 1, as WCAG 2.2 defines it."""
+    parts = (int(fill[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    linear = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return sum(share * v for share, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def colour(index: int) -> str:

@@ -35,9 +35,9 @@ NO_OWNER = "#d00000"
 _LINE, _TOP = 18, 66
 
 
-def simulation_svg(found: Simulation, title: str | None = None) -> str:
+def simulation_svg(found: Simulation, title: str | None = None, *, inline: bool = False) -> str:
     """The owners of partitions over time, the rounds, and the lag. ``title``: by default the key
-    figures."""
+    figures; ``inline``: an element of a page."""
     scenario = found.scenario
     title = title or (
         f"{found.assignor}, {found.protocol}: "
@@ -65,7 +65,7 @@ def simulation_svg(found: Simulation, title: str | None = None) -> str:
     shapes.append(Label(WIDTH - MARGIN, y + 14, f"{scenario.until:g} s", "small", "end"))
     entries = [*list(colours.items())[:MANY], ("no owner", NO_OWNER)]
     shapes += legend(entries, y + 34)
-    return svg(title, shapes, y + 44 + 20 * legend_rows(len(entries)))
+    return svg(title, shapes, y + 44 + 20 * legend_rows(len(entries)), inline=inline)
 
 
 def _partition(
