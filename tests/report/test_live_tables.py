@@ -144,7 +144,7 @@ def test_names_of_a_cluster_forge_no_line() -> None:
             printed(print_snapshot, found.to_json()),
             printed(print_groups, [group.described()]),
             printed(print_group, group.described()),
-            printed(print_assignment, group.exact(), "sticky"),
+            printed(print_assignment, group.exact, "sticky"),
         )
     )
     assert not any(line.startswith("✓") for line in text.splitlines())

@@ -172,7 +172,7 @@ def groups(
             print_groups(rows, console)
         for group, row in zip(found, rows, strict=True) if name is not None else ():
             print_group(row, console)
-            exact = group.exact()
+            exact = group.exact
             if exact is not None:
                 console.print("\nThe exact assignment, starting from this one:", highlight=False)
                 print_assignment(exact, group.exact_assignor, console)

@@ -154,7 +154,7 @@ def _span(name: str) -> Callable[[StrategyFigures], str]:
         load = row.resources.get(name)
         if load is None or not load.fair:
             return units.MISSING
-        return "–".join(f"{100 * end / load.fair:.3g}" for end in (load.min, load.max))
+        return "–".join(units.of_fair(end, load.fair) for end in (load.min, load.max))
 
     return text
 
@@ -173,7 +173,7 @@ def _survivor(row: StrategyFigures) -> str:
     if load is None or load.after_failure is None or not load.fair:
         return units.MISSING
     ends = (load.after_failure.max, load.after_failure.bound)
-    return "/".join(f"{100 * end / load.fair:.3g}" for end in ends)
+    return "/".join(units.of_fair(end, load.fair) for end in ends)
 
 
 def _worst_out(row: StrategyFigures) -> float | None:

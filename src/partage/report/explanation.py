@@ -11,7 +11,7 @@ from rich.text import Text
 
 from partage.brokers.explain import Explanation
 from partage.report.printing import closer, note, table, titled
-from partage.report.units import MISSING
+from partage.report.units import MISSING, of_fair
 from partage.report.view.resources import LOAD_WORDS
 
 _FATE = {"stays": "", "goes": "yellow", "comes": "green"}
@@ -61,7 +61,7 @@ def _percent(load: Mapping[str, Any]) -> str:
     if not fair:
         return MISSING
     before, after, *band = (
-        f"{100 * value / fair:.3g}" for value in (load["before"], load["after"], *load["band"])
+        of_fair(value, fair) for value in (load["before"], load["after"], *load["band"])
     )
     change = after if before == after else f"{before} → {after}"
     return f"{change} ({'–'.join(band)})"

@@ -34,6 +34,11 @@ def tenth(value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0")
 
 
+def of_fair(value: float, fair: float | None) -> str:
+    """A load in % of its fair share, without the sign: ``98.7``."""
+    return f"{100 * value / fair:.3g}" if fair else MISSING
+
+
 def size(value: float | None) -> str:
     """Bytes: ``0 B``, ``999 B``, ``1.50 kB``, ``6.88 GB``."""
     if value is None:

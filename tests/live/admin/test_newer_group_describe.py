@@ -155,7 +155,7 @@ def test_share_groups(admin: Any) -> None:
     assert {one.topics for one in group.members} == {("shared-topic",)}
     owned = [pair for one in group.members for pair in one.owned]
     assert set(owned) == {("shared-topic", 0), ("shared-topic", 1)}
-    assert group.exact() is None
+    assert group.exact is None
     members = [{"id": member, "topics": ["shared-topic"]} for member in epochs]
     ours = assign(Group.from_json({"topics": {"shared-topic": 2}, "members": members}), "share")
     assert len(owned) <= ours.loads.sum() == 4
@@ -195,4 +195,4 @@ def test_streams_groups(admin: Any) -> None:
     assert member.tasks == {"active": ["0_0", "0_1", "0_2"], "standby": [], "warmup": []}
     assert member.owned == tuple(("streams-topic", number) for number in range(3))
     assert group.to_json()["members"][0]["tasks"]["active"] == ["0_0", "0_1", "0_2"]
-    assert group.exact() is None
+    assert group.exact is None

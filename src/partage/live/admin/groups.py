@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from kafka import KafkaAdminClient
@@ -69,6 +69,7 @@ class LiveGroup:
         fair with the fewest moves."""
         return "failover" if self.assignor == "failover" else "sticky"
 
+    @cached_property
     def exact(self) -> Assignment | None:
         """What partage would assign now; None without members or topics, and for share and Streams
         groups."""
@@ -124,7 +125,7 @@ class LiveGroup:
     def described(self) -> dict[str, Any]:
         """``to_json`` with loads, total lag and the exact assignment."""
         loads = [len(member.owned) for member in self.members or ()]
-        exact = self.exact()
+        exact = self.exact
         return self.to_json() | {
             "loads": [min(loads), max(loads)] if loads else None,
             "total_lag": sum(self.lag.values()),

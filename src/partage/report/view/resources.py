@@ -63,7 +63,7 @@ def resource_rows(before: PlanFigures, after: PlanFigures) -> list[ResourceRow]:
 
 def _resource_row(name: str, was: ResourceFigures, now: ResourceFigures) -> ResourceRow:
     def share(value: float) -> str:
-        return f"{100 * value / now.fair:.3g}" if now.fair else units.MISSING
+        return units.of_fair(value, now.fair)
 
     def span(low: float, high: float) -> str:
         return f"{share(low)}–{share(high)}"
@@ -120,8 +120,8 @@ def _highest(position: int, loads: dict[str, BrokerLoad]) -> HighestLoad | None:
     return HighestLoad(
         position=position,
         load=LOAD_WORDS[name],
-        share=f"{100 * row.load / fair:.3g}",
-        band="–".join(f"{100 * end / fair:.3g}" for end in band),
+        share=units.of_fair(row.load, fair),
+        band="–".join(units.of_fair(end, fair) for end in band),
         within=band[0] <= row.load <= band[1],
         partition=row.hottest or units.MISSING,
         headroom=f"{LOAD_WORDS[scarcest]} {percent(free[scarcest])}" if scarcest else "",
