@@ -355,20 +355,17 @@ def _checked_count(concurrency: int | None) -> int | None:
 
 def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address: str) -> None:
     """Print what will change, and ask unless it is nothing or ``--yes``."""
+    from partage.brokers.least_time import refusal
     from partage.errors import InputError
-    from partage.live.execution.least_time import MONTH, least_seconds, receiving
+    from partage.live.execution.changes import received_bytes
     from partage.report.execution_lines import print_pending_changes
 
     statuses = ready.plan.statuses(ready.cluster.partitions)
     left = [ready.plan.changes[key] for key, one in statuses.items() if one.value != "done"]
     if isinstance(rate, int) and not options.force:
-        seconds = least_seconds(receiving(left), rate)
-        if seconds > MONTH:
-            raise InputError(
-                f"throttle {options.throttle}",
-                f"the run would take {seconds / 86_400:,.0f} days or more: a bare number is bytes "
-                "per second, 50MB are 50,000,000; `force` accepts it",
-            )
+        refused = refusal(received_bytes(left).values(), rate)
+        if refused is not None:
+            raise InputError(f"throttle {options.throttle}", refused)
     if not options.json:
         known = rate, ready.warnings, output.console(), ready.required, ready.source
         cluster = f"Cluster {ready.cluster.cluster_id} at {address}"

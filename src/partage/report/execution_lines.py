@@ -39,7 +39,8 @@ def print_pending_changes(
     ``required``: bytes per second that replication takes on the busiest broker without any copying,
     by ``source``; ``cluster``: which one, its id and address.
     """
-    from partage.live.execution.least_time import least_seconds, receiving
+    from partage.brokers.least_time import least_seconds
+    from partage.live.execution.changes import received_bytes
 
     left = [plan.changes[key] for key, status in statuses.items() if status.value != "done"]
     moves = sum(len(change.adding) for change in left)
@@ -62,14 +63,14 @@ def print_pending_changes(
             "bold",
         )
     )
-    bytes_to = receiving(left)
+    bytes_to = received_bytes(left)
     if bytes_to:
         brokers = listed([str(b) for b in sorted(bytes_to)], 12)
         who = f"broker {brokers} receives" if len(bytes_to) == 1 else f"brokers {brokers} receive"
         console.print(Text(f"{cluster}: {who}" if cluster else who.capitalize()))
     console.print(Text(_limit(throttle)))
     if isinstance(throttle, int) and any(bytes_to.values()):
-        least = units.duration(least_seconds(bytes_to, throttle))
+        least = units.duration(least_seconds(bytes_to.values(), throttle))
         console.print(Text(f"Takes {least} or more at this throttle"))
     if plan.direction == "forward":
         undo = shlex.join(("partage", "rollback", plan.directory))

@@ -58,6 +58,8 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
         console.print(Text(plan.proof, style="yellow"))
     if plan.figures.optimal and plan.gaps:
         console.print(Text(f"{plan.optimality.capitalize()}.", style="yellow"))
+    if plan.refused is not None:
+        console.print(Text(plan.refused, style="yellow"))
 
 
 def _details(plan: View, console: Console) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -68,3 +70,12 @@ class Change(PartitionIdentity):
     def reversed(self) -> Change:
         """From target to origin."""
         return replace(self, origin=self.target, target=self.origin)
+
+
+def received_bytes(changes: Iterable[Change]) -> Counter[int]:
+    """Bytes that each broker has to receive; a replica of unknown size counts as none."""
+    found: Counter[int] = Counter()
+    for change in changes:
+        for broker in change.adding:
+            found[broker] += change.size_bytes or 0
+    return found

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from partage.brokers.least_time import refusal
 from partage.brokers.optimality import optimality
 from partage.brokers.plan_file import (
     OptionValue,
@@ -21,6 +22,7 @@ from partage.brokers.stages import StageName
 from partage.report import units
 from partage.report.view.counting import Bools, Floats, Ints, new_replicas
 from partage.report.view.loads import Load, Rack
+from partage.units import Rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +213,15 @@ class PlanData:
         """Duration of all waves; None where the duration of one is not known."""
         known = [wave.seconds for wave in self.waves if wave.seconds is not None]
         return sum(known) if known and len(known) == len(self.waves) else None
+
+    @property
+    def refused(self) -> str | None:
+        """Why ``apply`` will refuse the plan's throttle, if it does."""
+        throttle = self.options.get("throttle")
+        if throttle is None:
+            return None
+        why = refusal(self.move_bytes.sum(axis=0).tolist(), Rate.of(str(throttle)))
+        return None if why is None else f"apply will refuse --throttle {throttle}: {why}"
 
     # ------------------------------------------------------------------ proven
 
