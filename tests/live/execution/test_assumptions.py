@@ -162,6 +162,18 @@ def test_a_plan_that_knows_no_racks() -> None:
     assert found.warnings[1] == "the plan knows no racks, and leaves fewer: t-0 in 1 instead of 2"
 
 
+def test_a_replan_on_a_broker_that_the_plan_does_not_know() -> None:
+    """Broker 9 came later, into the rack of broker 1."""
+    live = racked()
+    live = replace(live, brokers=(*live.brokers, replace(live.brokers[0], id=9)))
+    change = Change("t", 0, (1, 2), (1, 9))
+    plan = replace(plan_of([change]), racks={1: "a", 2: "b", 3: "a"})
+    found = preflight(plan, live, throttle=None)
+    assert "the plan knows not all racks, and leaves fewer: t-0 in 1 instead of 2" in found.warnings
+    apart = replace(plan, changes={change.key: replace(change, target=(9, 2))})
+    assert not any("racks" in line for line in preflight(apart, live, throttle=None).warnings)
+
+
 def test_a_topic_created_again_since_the_plan_was_begun() -> None:
     plan = plan_of([Change("t", 0, (1, 2), (1, 3))]).with_topic_ids({"t": "first"})
     live = state(racked(), **OTHER_ID)

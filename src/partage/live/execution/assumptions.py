@@ -121,8 +121,8 @@ def _compare_racks(
 ) -> None:
     # a dead broker that only replica lists name has no known rack
     racks = {one.id: one.rack for one in cluster.brokers if one.alive or one.host is not None}
+    _name_lost_racks(plan, racks, states, found)
     if not any(plan.racks.values()):
-        _name_lost_racks(plan, racks, states, found)
         return
     differences = [
         f"broker {broker} is in {_rack(racks[broker])}, not {_rack(planned)}"
@@ -141,7 +141,8 @@ def _name_lost_racks(
     states: Mapping[Key, PartitionState],
     found: Findings,
 ) -> None:
-    """A plan that knows no racks may put replicas together that were apart."""
+    """A plan that knows no racks may put replicas together that were apart; so may a replan on
+    brokers that the plan does not know."""
 
     def used(replicas: Iterable[int]) -> int:
         return len({racks[b] for b in replicas if racks.get(b) is not None})
@@ -150,9 +151,11 @@ def _name_lost_racks(
         f"{change.name} in {used(change.target)} instead of {used(change.origin)}"
         for change in _pending(plan, states)
         if used(change.target) < used(change.origin)
+        and any(plan.racks.get(broker) is None for broker in change.target)
     ]
     if fewer:
-        found.warnings.append(f"the plan knows no racks, and leaves fewer: {some(fewer)}")
+        known = "not all" if any(plan.racks.values()) else "no"
+        found.warnings.append(f"the plan knows {known} racks, and leaves fewer: {some(fewer)}")
 
 
 def _compare_min_isr(
