@@ -28,6 +28,16 @@ def rows(measures: Mapping[str, Sequence[float]], **case: str) -> list[dict[str,
     ]
 
 
+def worst(failure: str, fails: Sequence[str], *costs: Sequence[int]) -> list[dict[str, Any]]:
+    """The worst run of each placement. ``costs``: of each, partitions offline, those below min ISR,
+    and what broker 7 leads."""
+    return [
+        {"placement": name, "failure": failure, "fails": lost, "offline": offline}
+        | {"under_min_isr": under, "leaders": leaders, "survivor": 7 if leaders else None}
+        for name, lost, (offline, under, leaders) in zip(_PLACEMENTS, fails, costs, strict=True)
+    ]
+
+
 def failures(**of_racks: Sequence[float]) -> dict[str, Any]:
     none = dict.fromkeys(("offline", "under_min_isr", "leaders_over_mean"), (0, 0, 0))
     measures = ("bytes_per_second_over_mean", "bytes_out_per_second_over_mean")
@@ -36,7 +46,10 @@ def failures(**of_racks: Sequence[float]) -> dict[str, Any]:
     if of_racks:
         found += rows(none | {"leaders": (59, 27, 44)} | of_racks, failure="rack")
         found += rows(dict.fromkeys(measures, (0, 0, 0)), failure="rack")
-    return {"placements": _PLACEMENTS, "cannot": {}, "percentiles": found}
+    lost = worst("broker", "214", (0, 0, 58), (0, 0, 21), (0, 0, 38))
+    if of_racks:
+        lost += worst("rack", "bac", (0, 21, 59), (0, 0, 27), (0, 3, 44))
+    return {"placements": _PLACEMENTS, "cannot": {}, "worst": lost, "percentiles": found}
 
 
 def growth() -> dict[str, Any]:
@@ -57,19 +70,26 @@ def churn() -> dict[str, Any]:
     return about | {"percentiles": found}
 
 
+_BROKERS = [
+    "Today the worst broker to lose is 2: broker 7 then leads 58 partitions",
+    "With exact it is 1: broker 7 then leads 21 partitions",
+]
+
 SHOWN: dict[str, tuple[Show, dict[str, Any], list[str]]] = {
     "failures": (
         print_failures,
         failures(under_min_isr=(21, 0, 3)),
         [
-            "The worst broker failure leaves one survivor with 58 leaders today, 21 with exact",
-            "The worst rack failure leaves 21 partitions below min ISR today, 0 with exact",
+            *_BROKERS,
+            "Today the worst rack to lose is b: 21 partitions below min ISR, broker 7 then leads "
+            "59",
+            "With exact it is a: broker 7 then leads 27 partitions",
         ],
     ),
     "failures without racks": (
         print_failures,
         failures(),
-        ["The worst broker failure leaves one survivor with 58 leaders today, 21 with exact"],
+        _BROKERS,
     ),
     "growth": (
         print_growth,
@@ -100,6 +120,26 @@ def test_the_answer_ends_the_terminal_and_begins_the_page(name: str) -> None:
     page = PageConsole()
     show(value, page)
     assert page.cards[0].title == answer[0]
+
+
+@pytest.mark.parametrize(
+    ("costs", "answer"),
+    [
+        (
+            [(4, 9, 0), (1, 9, 7), (1, 8, 9)],
+            [
+                "Today the worst broker to lose is 2: 4 partitions offline",
+                "With generate it is 4: 1 partition offline, broker 7 then leads 9",
+            ],
+        ),
+        ([(0, 0, 0)] * 3, []),
+    ],
+)
+def test_what_the_worst_failure_costs(costs: list[Any], answer: list[str]) -> None:
+    out = io.StringIO()
+    value = failures() | {"worst": worst("broker", "214", *costs)}
+    print_failures(value, PrintableConsole(file=out, width=160))
+    assert out.getvalue().rpartition("\n\n")[2].splitlines() == answer
 
 
 def test_a_wide_table_is_split_on_a_page() -> None:

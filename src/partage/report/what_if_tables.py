@@ -82,38 +82,36 @@ def print_failures(value: Mapping[str, Any], console: Console) -> None:
     )
 
 
-_COSTS: Mapping[str, str] = {
-    "offline": "takes {} partitions offline",
-    "under_min_isr": "leaves {} partitions below min ISR",
-    "leaders": "leaves one survivor with {} leaders",
-}
-"""What a failure costs, the worst first."""
+_COSTS: Mapping[str, str] = {"offline": "offline", "under_min_isr": "below min ISR"}
+"""What is worse than many leaders on one survivor, the worst first."""
+
+
+_RATE = "bytes_per_second_over_mean"
 
 
 def _worst_failures(value: Mapping[str, Any], console: Console) -> None:
-    """A line for one broker, and one for one rack: the first cost that there is."""
-    lines = []
+    """The worst broker and the worst rack to lose, today and with the plan that loses least."""
+    shown: list[str] = []
     for failure in ("broker", "rack"):
-        rows = [row for row in value["percentiles"] if row["failure"] == failure and row["runs"]]
-        for measure, cost in _COSTS.items():
-            worst = {row["placement"]: row["max"] for row in rows if row["measure"] == measure}
-            if any(worst.values()):
-                lines.append(f"The worst {failure} failure {_cost(cost, worst)}")
-                break
-    if lines:
-        _head(console, lines[0])
-    for line in lines[1:]:
-        console.print(Text(line))
+        rows = [row for row in value["worst"] if row["failure"] == failure]
+        if not rows or not _cost(rows[0]):
+            continue
+        today, *plans = rows
+        shown.append(f"Today the worst {failure} to lose is {today['fails']}: {_cost(today)}")
+        if plans:
+            best = min(plans, key=lambda row: [row[name] for name in (*_COSTS, "leaders")])
+            shown.append(f"With {best['placement']} it is {best['fails']}: {_cost(best)}")
+    for number, line in enumerate(shown):
+        console.print(Text(line, "" if number else "bold"))
 
 
-def _cost(cost: str, worst: Mapping[str, float], show: Show = units.count) -> str:
-    """The cost today and with the best plan."""
-    (today, now), *plans = worst.items()
-    text = f"{cost.format(show(now))} {today}"
-    if not plans:
-        return text
-    best, least = min(plans, key=lambda plan: plan[1])
-    return f"{text}, {show(least)} with {best}"
+def _cost(row: Row) -> str:
+    """``21 partitions below min ISR, broker 7 then leads 59``; empty without partitions."""
+    parts = [f"{units.plural(row[key], 'partition')} {_COSTS[key]}" for key in _COSTS if row[key]]
+    if row["survivor"] is None:
+        return "".join(parts[:1])
+    leads = units.count(row["leaders"]) if parts else units.plural(row["leaders"], "partition")
+    return ", ".join([*parts[:1], f"broker {row['survivor']} then leads {leads}"])
 
 
 def _failure_details(value: Mapping[str, Any], console: Console) -> None:
@@ -137,16 +135,19 @@ def _failure_details(value: Mapping[str, Any], console: Console) -> None:
                 _columns("under_min_isr", "<min ISR", _ENDS, units.count),
                 _columns("leaders", "leaders", _ENDS, units.count),
                 _columns("leaders_over_mean", "/mean", _ENDS, units.decimal),
-                _columns("bytes_per_second_over_mean", "in/mean", _ENDS, units.decimal),
+                _columns(_RATE, "in/mean", _ENDS, units.decimal),
                 _columns("bytes_out_per_second_over_mean", "out/mean", _ENDS, units.decimal),
             ],
         )
     _cannot(value, console)
+    rated = any(row["runs"] for row in value["percentiles"] if row["measure"] == _RATE)
+    rates = "in, out: bytes per second that it receives and sends as leader; " if rated else ""
     _dim(
         console,
         "\nOffline: partitions without a live replica; <min ISR: replicated partitions with fewer "
         "than two live replicas; leaders: of the worst survivor, and relative to the mean; "
-        "in, out: bytes per second that it receives and sends as leader; p50: the median failure.",
+        f"{rates}p50: the median failure. The worst to lose has the most partitions offline, then "
+        "below min ISR, then on one survivor.",
     )
 
 
@@ -164,11 +165,11 @@ def _after_growth(value: Mapping[str, Any], console: Console) -> None:
         for measure in ("leader_rate", "disk")
     )
     rates = {name: row["p50"] for name, row in busiest.items() if row["runs"]}
-    shown = _cost("the busiest broker leads {} × the mean rate", rates, units.decimal)
+    shown = _today_and_best("the busiest broker leads {} × the mean rate", rates, units.decimal)
     _head(console, f"In the median run {shown}")
     shares = {name: row["above"] for name, row in fullest.items() if row["runs"]}
     if shares:
-        full = _cost("in {} of the runs", shares, _share)
+        full = _today_and_best("in {} of the runs", shares, _share)
         console.print(Text(f"A disk is fuller than {_share(value['full'])} {full}"))
 
 
@@ -201,6 +202,16 @@ def _growth_details(value: Mapping[str, Any], console: Console) -> None:
         "stored. Disk: usage of the fullest. "
         f"{uneven}, {full}: share of runs above; p50: the median run.",
     )
+
+
+def _today_and_best(text: str, values: Mapping[str, float], show: Show) -> str:
+    """The value today and with the best plan."""
+    (today, now), *plans = values.items()
+    text = f"{text.format(show(now))} {today}"
+    if not plans:
+        return text
+    best, least = min(plans, key=lambda plan: plan[1])
+    return f"{text}, {show(least)} with {best}"
 
 
 def _columns(measure: str, heading: str, parts: Sequence[str], show: Show) -> list[Column]:

@@ -38,6 +38,7 @@ def counted(
         "under_min_isr": sum(
             len(now) < min(2, len(all_)) for now, all_ in zip(left, lists, strict=True)
         ),
+        "survivor": min(b for b in leaders if leaders[b] == most) if most else None,
         "leaders": most,
         "leaders_over_mean": _over(most, leaders),
         "bytes_per_second": busiest,

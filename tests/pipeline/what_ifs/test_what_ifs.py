@@ -63,6 +63,7 @@ def test_rows_do_not_depend_on_their_spread(
     assert written.to_pylist() == one["percentiles"] == expected_percentiles(what_if, direct)
     about = json.loads((out / "2" / MARKER).read_text())
     assert (about["what_if"], about["seed"], about["format"]) == (kind, 3, "parquet")
+    assert one.get("worst") == expected_worst(what_if, direct)
     if kind == "churn":
         assert about["violations"] == sum(row["violations"] > 0 for row in direct)
 
@@ -117,6 +118,19 @@ def expected_percentiles(what_if: Any, runs: list[dict[str, Any]]) -> list[dict[
                 row["above"] = above / len(known) if known and limit is not None else None
             found.append(row)
     return found
+
+
+def expected_worst(what_if: Any, runs: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    """The first of the worst runs of each case, in plain Python."""
+    if not what_if.worst_by:
+        return None
+    worst: dict[Any, dict[str, Any]] = {}
+    for run in (dict.fromkeys(what_if.schema.names) | run for run in runs):
+        case = tuple(run[name] for name in what_if.by)
+        costs = [[one[name] for name in what_if.worst_by] for one in (run, worst.get(case, run))]
+        if costs[0] > costs[1] or case not in worst:
+            worst[case] = run
+    return list(worst.values())
 
 
 @pytest.mark.parametrize(

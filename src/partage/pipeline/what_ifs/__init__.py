@@ -26,7 +26,7 @@ from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import Sink
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 FORMAT_VERSION = 1
 MARKER = "what-if.json"
@@ -45,6 +45,8 @@ class WhatIf(Protocol):
     - ``by``: the columns that name what is compared; ``measures``: the columns that are summed up
     - ``thresholds``: by measure, the value above which runs are counted
     - ``counted``: columns of which the results above 0 are counted
+    - ``worst_by``: columns of which the largest values make a run the worst of its case, the first
+      that differs decides; none: the worst run is not named
     - ``about``: the input, and those counts
     """
 
@@ -62,21 +64,25 @@ class WhatIf(Protocol):
     def thresholds(self) -> Mapping[str, float]: ...
     @property
     def counted(self) -> tuple[str, ...]: ...
+    @property
+    def worst_by(self) -> tuple[str, ...]: ...
     def of_row(self, row: int) -> list[dict[str, Any]]: ...
     def about(self, counts: Mapping[str, int]) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
 class Answer:
-    """``percentiles``: a row per case and measure. ``to_json`` is the output of ``what-if
-    --json``."""
+    """``percentiles``: a row per case and measure; ``worst``: the worst run of each case, where it
+    is named. ``to_json`` is the output of ``what-if --json``."""
 
     about: dict[str, Any]
     percentiles: list[dict[str, Any]]
+    worst: list[dict[str, Any]] | None
 
     def to_json(self) -> dict[str, Any]:
-        """The input and the percentiles."""
-        return {**self.about, "percentiles": self.percentiles}
+        """The input, the worst runs and the percentiles."""
+        worst = {} if self.worst is None else {"worst": self.worst}
+        return {**self.about, **worst, "percentiles": self.percentiles}
 
 
 def explore(
@@ -94,7 +100,7 @@ def explore(
     computed = numbers.mapInArrow(partial(_compute, what_if=what_if), from_arrow_schema(schema))
     with spark_errors(), Cache() as cached, reported(spark, progress, "trying"):
         runs = cached(computed)
-        found = percentiles(what_if, runs)
+        found, worst = percentiles(what_if, runs), worst_runs(what_if, runs)
         counts = runs.agg(
             sf.count("*").alias("results"),
             *(sf.count_if(sf.col(name) > 0).alias(name) for name in what_if.counted),
@@ -106,7 +112,7 @@ def explore(
                 tables.add_here("percentiles", _table(what_if, found))
                 version = {"format_version": FORMAT_VERSION, "partage": partage.__version__}
                 tables.about = version | about
-    return Answer(about, found)
+    return Answer(about, found, worst)
 
 
 def percentiles(what_if: WhatIf, runs: DataFrame) -> list[dict[str, Any]]:
@@ -126,7 +132,7 @@ def percentiles(what_if: WhatIf, runs: DataFrame) -> list[dict[str, Any]]:
         each.select("row", "place", *what_if.by, "one.*")
         .groupBy(*what_if.by, "measure", "threshold")
         .agg(
-            sf.min(sf.shiftleft("row", _PLACE_BITS) + sf.col("place")).alias("first"),
+            sf.min(_order()).alias("first"),
             sf.count("value").alias("runs"),
             *(
                 sf.expr(f"percentile_disc({part}) WITHIN GROUP (ORDER BY value)").alias(name)
@@ -139,6 +145,25 @@ def percentiles(what_if: WhatIf, runs: DataFrame) -> list[dict[str, Any]]:
     rows.sort(key=lambda row: (row["first"], what_if.measures.index(row["measure"])))
     names = _columns(what_if)
     return [{name: row[name] for name in names} for row in rows]
+
+
+def worst_runs(what_if: WhatIf, runs: DataFrame) -> list[dict[str, Any]] | None:
+    """Per case, in order of appearance, the worst run; of equal ones the first. None where the
+    worst run is not named."""
+    if not what_if.worst_by:
+        return None
+    worst = sf.struct(*what_if.worst_by, -_order())
+    grouped = runs.groupBy(*what_if.by).agg(
+        sf.min(_order()).alias("first"),
+        sf.max_by(sf.struct(*what_if.schema.names), worst).alias("run"),
+    )
+    rows = sorted(grouped.collect(), key=lambda row: int(row["first"]))
+    return [row["run"].asDict() for row in rows]
+
+
+def _order() -> Column:
+    """The place of a result among all."""
+    return sf.shiftleft("row", _PLACE_BITS) + sf.col("place")
 
 
 def _columns(what_if: WhatIf) -> list[str]:

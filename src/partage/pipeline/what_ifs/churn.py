@@ -70,6 +70,7 @@ class Churn:
     worth = 10
     by = ("assignor", "protocol")
     counted = ("violations",)
+    worst_by = ()
     measures = ("moved", "unowned_partition_seconds", "rounds", "lag_peak")
     thresholds = _NO_THRESHOLDS
 

@@ -7,7 +7,8 @@ failure:
 - ``under_min_isr``: partitions with two or more replicas of which fewer than two are live: with
   ``min.insync.replicas=2`` they refuse records of producers with ``acks=all``. A partition with a
   single replica counts if that replica is gone
-- ``leaders``: the partitions that the worst survivor leads; ``bytes_per_second`` and
+- ``survivor``: the worst survivor, the broker that then leads the most partitions; None if no
+  partition has a leader. ``leaders``: how many it leads; ``bytes_per_second`` and
   ``bytes_out_per_second``, where rates are known: what the worst survivor receives and sends as
   leader. All also relative to the mean of all survivors
 
@@ -40,6 +41,7 @@ _SCHEMA = pa.schema(
         ("placement", pa.string()),
         ("failure", pa.string()),
         ("fails", pa.string()),
+        ("survivor", pa.int64()),
         ("offline", pa.int64()),
         ("under_min_isr", pa.int64()),
         ("leaders", pa.int64()),
@@ -65,8 +67,9 @@ class Failures:
     worth = 100
     by = ("placement", "failure")
     counted = ()
-    measures = tuple(_SCHEMA.names[3:])
+    measures = tuple(_SCHEMA.names[4:])
     thresholds = _NO_THRESHOLDS
+    worst_by = ("offline", "under_min_isr", "leaders")
 
     def checked(self) -> Failures:
         """Self, or InputError for a number out of range."""
@@ -130,7 +133,9 @@ class Failures:
         needed = np.minimum((placement.replicas >= 0).sum(axis=1), MIN_ISR)
         leader = placement.led_by(live)
         leaders = loads(leader, None, live)
+        busiest = self.placements.broker_ids[live][leaders.argmax()] if leaders.any() else None
         found: dict[str, Any] = {
+            "survivor": None if busiest is None else int(busiest),
             "offline": int((left == 0).sum()),
             "under_min_isr": int((left < needed).sum()),
             "leaders": int(leaders.max(initial=0)),

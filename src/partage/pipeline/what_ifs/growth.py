@@ -57,6 +57,7 @@ class Growth:
     worth = 100
     by = ("placement",)
     counted = ()
+    worst_by = ()
     measures = tuple(_SCHEMA.names[3:])
 
     def checked(self) -> Growth:
