@@ -11,7 +11,7 @@ import pytest
 from partage.consumers.record_flow import OwnershipSpan
 from partage.consumers.scenario import Scenario, Step
 from partage.consumers.simulation import SimulatedRound, simulate
-from partage.consumers.steps import step_costs
+from partage.consumers.steps import Pause, PauseCost, pauses_of, step_costs
 
 MIGRATION = files("partage") / "data" / "groups" / "migration-scenario.json"
 
@@ -34,16 +34,23 @@ def test_a_pause_counts_for_the_step_in_which_it_begins() -> None:
         SimulatedRound(11, 3, {}, ""),
     ]
     steps = [Step("before", 0), Step("after", 5)]
-    before, after = step_costs(steps, rounds, spans, {"a": "eager", "b": "cooperative"}, 30)
+    before, after = step_costs(
+        steps, rounds, pauses_of(spans, {one: 30, other: 30}), {"a": "eager", "b": "cooperative"}
+    )
     assert (before.rounds, before.assignors, before.protocols) == (1, ("range",), ("eager",))
-    assert (before.revoked, before.paused, before.longest, before.partition_seconds) == (0, 1, 2, 2)
+    assert (before.revoked, before.pauses) == (0, PauseCost(1, 2, 2))
     assert (after.rounds, after.assignors, after.protocols) == (
         2,
         ("sticky",),
         ("eager", "cooperative"),
     )
-    assert (after.revoked, after.paused, after.longest) == (2, 1, 18)
+    assert (after.revoked, after.pauses) == (2, PauseCost(1, 18, 18))
     assert after.to_json()["paused_partition_seconds"] == 18
+
+
+def test_a_deleted_partition_is_not_paused() -> None:
+    spans = [OwnershipSpan(("t", 0), "a", 0, 4), OwnershipSpan(("t", 1), "a", 0, 9)]
+    assert pauses_of(spans, {("t", 0): 4, ("t", 1): 12}) == [Pause(("t", 1), 9, 3)]
 
 
 def test_a_scenario_without_steps_has_none() -> None:
@@ -69,8 +76,10 @@ def test_two_rolling_restarts_make_a_group_cooperative() -> None:
     assert deploy.revoked < alone.revoked < both.revoked
     # all pauses after the start, which waits for the first members
     first = min(span.start for span in found.spans)
-    pauses = sum(step.partition_seconds for step in found.steps)
+    pauses = sum(step.pauses.partition_seconds for step in found.steps)
     assert pauses == pytest.approx(found.unowned - 12 * (first - 0.0), abs=1e-6)
+    assert pauses == pytest.approx(found.pauses.partition_seconds)
+    assert found.to_json()["paused_partition_seconds"] == round(pauses, 3)
     assert [step["name"] for step in found.to_json()["steps"]] == [
         "range",
         "list both",

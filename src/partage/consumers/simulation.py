@@ -63,7 +63,7 @@ from partage.consumers.record_flow import (
     push,
 )
 from partage.consumers.scenario import Scenario, ScenarioMember, TopicChange
-from partage.consumers.steps import StepCost, step_costs
+from partage.consumers.steps import Pause, PauseCost, StepCost, pauses_of, step_costs
 from partage.consumers.topic_metadata import TopicMetadata
 from partage.errors import InputError, shown
 from partage.frames import arrow_table, data_frame, html_table
@@ -166,8 +166,17 @@ class Simulation:
     @cached_property
     def steps(self) -> list[StepCost]:
         """What each step of the scenario costs."""
-        scenario = self.scenario
-        return step_costs(scenario.steps, self.rounds, self.spans, self.protocols, scenario.until)
+        return step_costs(self.scenario.steps, self.rounds, self._pauses, self.protocols)
+
+    @property
+    def pauses(self) -> PauseCost:
+        """What partitions that had an owner waited for the next one."""
+        return PauseCost.of(self._pauses)
+
+    @cached_property
+    def _pauses(self) -> list[Pause]:
+        ends = {which: end for which, (_, end) in self.scenario.lifetimes.items()}
+        return pauses_of(self.spans, ends)
 
     @cached_property
     def empty_polls(self) -> dict[str, int | None]:
@@ -197,6 +206,7 @@ class Simulation:
                 f"{topic}-{number}": [[round(at, 3), round(lag, 3)] for at, lag in curve]
                 for (topic, number), curve in self.lag.items()
             },
+            **self.pauses.to_json(),
             "push": {
                 name: {
                     "buffered": round(found.most, 3),

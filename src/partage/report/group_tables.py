@@ -147,18 +147,47 @@ def print_simulation(
     by: str | None = None,
     commit_intervals: Sequence[float] = COMMIT_INTERVALS,
 ) -> None:
-    """Print the rounds, the timeline, and the records that members processed, or read again."""
-    console.print(
-        Text(
-            f"{found.assignor}, {found.protocol}: {units.plural(len(found.rounds), 'round')}, "
-            f"{units.plural(found.moved, 'partition')} moved",
-            style="bold",
-        )
+    """Print what paused, and the rounds, the timeline, and the records that members processed, or
+    read again."""
+    printing.answered(
+        console,
+        lambda: _what_paused(found, console),
+        lambda: _details(found, console, by, commit_intervals),
     )
-    console.print(f"{found.unowned:,.1f} partition-seconds without an owner", highlight=False)
+
+
+def _what_paused(found: Simulation, console: Console) -> None:
+    """What partitions waited, what it took, and whether the protocol kept its guarantees."""
+    pauses = found.pauses
+    paused = f"{pauses.partition_seconds:,.1f} partition-seconds paused"
+    if pauses.partitions:
+        which = units.plural(pauses.partitions, "partition")
+        paused += f": {which}, the longest for {pauses.longest:,.1f} s"
+    console.print(Text(paused, "bold"))
+    lines = []
+    if abs(found.unowned - pauses.partition_seconds) >= 0.05:  # seconds, as rounded
+        unowned = f"{found.unowned:,.1f} partition-seconds without an owner"
+        lines.append(f"{unowned}, with the waits for a first owner")
     if found.restoring is not None:
-        console.print(f"{found.restoring:,.1f} task-seconds restoring state", highlight=False)
-    console.print()
+        lines.append(f"{found.restoring:,.1f} task-seconds restoring state")
+    rounds = units.plural(len(found.rounds), "round")
+    moved = units.plural(found.moved, "partition")
+    lines.append(f"{found.assignor}, {found.protocol}: {rounds}, {moved} moved")
+    for line in lines:
+        console.print(Text(line))
+    for member, why in found.refused.items():
+        console.print(Text(f"{printable(member)} was rejected: {why}", "yellow"))
+    for violation in found.violations[:_ROUNDS]:
+        console.print(Text(f"✗ {violation}", "red"))
+    if not found.violations:
+        kept = "✓ No partition had two owners, and each had one whenever the group was stable."
+        console.print(Text(kept, "green"))
+
+
+def _details(
+    found: Simulation, console: Console, by: str | None, commit_intervals: Sequence[float]
+) -> None:
+    """The rounds, the steps, the timeline and the records."""
     printing.print_fitting(console, _rounds(found), _rounds_by_change(found))
     if len(found.rounds) > _ROUNDS:
         console.print(Text(f"and {len(found.rounds) - _ROUNDS} more rounds", "dim"))
@@ -169,18 +198,6 @@ def print_simulation(
     if any(found.produce.values()):
         _records(found, console)
         _read_again(found, console, commit_intervals)
-    for member, why in found.refused.items():
-        console.print(Text(f"\n{printable(member)} was rejected: {why}", "yellow"))
-    if found.violations:
-        for violation in found.violations[:_ROUNDS]:
-            console.print(Text(f"\n✗ {violation}", "red"))
-    else:
-        console.print(
-            Text(
-                "\n✓ No partition had two owners, and each had one whenever the group was stable.",
-                "green",
-            )
-        )
 
 
 def _rounds(found: Simulation) -> Table:
@@ -248,9 +265,9 @@ def _step_table(found: Simulation, narrow: bool = False) -> Table:
             str(step.rounds),
             *(map(Text, [f"{assignors}\n{protocols}"] if narrow else [assignors, protocols])),
             str(step.revoked),
-            str(step.paused),
-            f"{step.longest:.1f} s",
-            f"{step.partition_seconds:,.1f} s",
+            str(step.pauses.partitions),
+            f"{step.pauses.longest:.1f} s",
+            f"{step.pauses.partition_seconds:,.1f} s",
         )
     return table
 
