@@ -39,6 +39,15 @@ def printed(one: History, replays: Mapping[str, Any] | None = None, by: str | No
     return text
 
 
+def replays_of(one: History) -> dict[str, dict[str, Any]]:
+    """By assignor and protocol."""
+    scenario = scenario_of(one)
+    replays: dict[str, dict[str, Any]] = {}
+    for assignor, protocol in cases():
+        replays.setdefault(assignor, {})[protocol] = replay(scenario, assignor, protocol)
+    return replays
+
+
 KIP_429 = ("kip-429/client-one.log", "kip-429/client-two.log")
 JAVA = ("java-eager/a.log", "java-eager/b.log", "java-eager/c.log")
 
@@ -66,10 +75,7 @@ def test_members_that_crash_and_leave() -> None:
 
 def test_the_replays_beside_what_happened() -> None:
     one = history(*JAVA)
-    scenario = scenario_of(one)
-    replays: dict[str, dict[str, Any]] = {}
-    for assignor, protocol in cases():
-        replays.setdefault(assignor, {})[protocol] = replay(scenario, assignor, protocol)
+    replays = replays_of(one)
     lines = printed(one, replays).splitlines()
     real = next(line.split() for line in lines if line.startswith("as in the logs"))
     assert real[4:] == ["11", "19.3", "s", "5"]

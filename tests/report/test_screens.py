@@ -23,12 +23,20 @@ from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.consumers.simulation import simulate
+from partage.consumers.size import fewest_members
+from partage.group import Group
+from partage.producers.candidates import KeyReport
 from partage.report.check_lines import print_verdict
 from partage.report.comparison_tables import print_compare
 from partage.report.group_tables import print_assignment, print_simulation
+from partage.report.history_tables import print_history
+from partage.report.keys_tables import print_keys
 from partage.report.plan_tables import print_plan
 from partage.report.printing import PrintableConsole
+from partage.report.size_tables import print_group_size
 from tests.bundled import grown, uneven_racks
+from tests.report.test_history_tables import JAVA, KIP_429, history, replays_of
+from tests.report.test_keys_tables import topic
 from tests.report.test_what_if_tables import SHOWN as WHAT_IFS
 
 SCREENS = Path(__file__).parent / "screens"
@@ -132,6 +140,34 @@ def test_simulate(name: str, screen: Screen) -> None:
     assignors = {"crash": ["cooperative-sticky"], "migration": [], "streams": ["streams"]}
     print_simulation(simulate(scenario, assignors[name], None, None), screen.console)
     screen.shows(f"simulate-{name}")
+
+
+@pytest.mark.parametrize("name", ["joins", "crash"])
+def test_history(name: str, screen: Screen) -> None:
+    one = history(*{"joins": KIP_429, "crash": JAVA}[name])
+    print_history(one, replays_of(one), screen.console)
+    screen.shows(f"history-{name}")
+
+
+def test_keys(screen: Screen) -> None:
+    shown = topic("orders", "murmur2"), topic("clicks", "murmur2", of="client-replaced")
+    report = KeyReport(shown, records=10**9, bytes=10**15, rejected=7)
+    print_keys(report, screen.console, fail_above=3)
+    screen.shows("keys")
+
+
+def test_size(screen: Screen) -> None:
+    """Partitions of 10 to 120 MB/s; a profile has their loads per 1000 s."""
+    members = [{"id": name, "topics": ["orders"]} for name in ("a", "b", "c", "d", "e", "f")]
+    for number in range(12):
+        owner = members[number % 6]
+        owner["owned"] = [*owner.get("owned", ()), ["orders", number]]
+        owner["generation"] = 1
+    weights = {"orders": [10**10 * (number + 1) for number in range(12)]}
+    group = Group.from_json({"topics": {"orders": 12}, "weights": weights, "members": members})
+    found = fewest_members(group, 240 * 10**9)
+    print_group_size(found, 300e6, 0.2, 1000, "bytes", screen.console)
+    screen.shows("size")
 
 
 def test_numbers_in_colour_have_a_legend(
