@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from ortools.graph.python.max_flow import SimpleMaxFlow
 
 Ints = npt.NDArray[np.int64]
 
@@ -33,6 +32,8 @@ def find_bottleneck(item: Ints, slot: Ints, weight: Ints, base: Ints) -> Bottlen
     ``item``, ``slot`` [pairs]: allowed pairs. ``weight`` [I] of the items, ``base`` [E] load of the
     slots without them; both integers from 0. There must be at least one slot.
     """
+    from ortools.graph.python.max_flow import SimpleMaxFlow
+
     items, slots = len(weight), len(base)
     source, sink = items + slots, items + slots + 1
     total = int(weight.sum())

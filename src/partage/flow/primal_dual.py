@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from ortools.graph.python.max_flow import SimpleMaxFlow
 
 Ints = npt.NDArray[np.int64]
 
@@ -104,6 +103,8 @@ class _ResidualNetwork:
 def _augment(residual: _ResidualNetwork, potential: Ints, excess: Ints) -> bool:
     """One round: route as much as the shortest paths to the nearest demand can carry. Updates the
     residual capacities, the potentials and the excess. False when no demand can be reached."""
+    from ortools.graph.python.max_flow import SimpleMaxFlow
+
     found = _shortest(residual, potential, excess)
     if found is None:
         return False

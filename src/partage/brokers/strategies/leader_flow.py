@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from ortools.graph.python.max_flow import SimpleMaxFlow
 
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import refuse_moves, refuse_other_factors
@@ -77,6 +76,8 @@ def handovers(on: Ints, count: Ints) -> tuple[Ints, Ints]:
     ``on`` [P, R]: brokers of each partition's replicas (0 to E - 1), leader first, padded with -1.
     ``count`` [E]: leaders of each broker, including partitions that are not in ``on``.
     """
+    from ortools.graph.python.max_flow import SimpleMaxFlow
+
     partitions, brokers = len(on), len(count)
     low, extra = divmod(int(count.sum()), brokers)
     over = np.flatnonzero(count > low)

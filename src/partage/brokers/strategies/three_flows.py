@@ -69,7 +69,6 @@ from math import floor
 
 import numpy as np
 import numpy.typing as npt
-from ortools.graph.python.max_flow import SimpleMaxFlow
 
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.leader_flow import handovers
@@ -113,6 +112,8 @@ def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tu
     """Which broker holds which partition after the first flow [I, B], and whether the flow
     saturates all arcs of the source. Without ``even`` it makes only the moves that the rules
     require."""
+    from ortools.graph.python.max_flow import SimpleMaxFlow
+
     usable, zone = rules.problem.usable, rules.zone
     items, brokers = start.shape
     zones = rules.least.shape[1]
