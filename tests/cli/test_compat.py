@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from partage.cli.compat import (
     Context,
     ParameterSource,
     get_current_context,
+    help_printer,
     keep_values_of_their_type,
 )
 
@@ -101,3 +104,31 @@ def test_values_of_their_type_are_kept_and_others_converted() -> None:
     assert [type(value) for value in seen[0]] == [str, int, float, bool]
     with pytest.raises(ClickException):
         made(["z"], standalone_mode=False, default_map={"count": "many"})
+
+
+LATER = """
+import sys
+from partage.cli.compat import help_printer
+printer = help_printer()
+assert printer is help_printer()
+unused = {"markdown_it", "pygments", "attr", "rich.markdown", "rich.traceback", "rich.syntax"}
+assert not unused & set(sys.modules), unused & set(sys.modules)
+import rich.markdown, rich.traceback
+from rich.console import Console
+Console().print(rich.markdown.Markdown("*as usual*"))
+rich.traceback.Traceback
+"""
+
+
+def test_what_prints_help_is_imported_without_markdown_and_tracebacks() -> None:
+    ended = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True)
+    assert (ended.stdout.strip(), ended.stderr) == ("as usual", "")
+
+
+def test_what_prints_help_takes_its_width_and_colours(capsys: pytest.CaptureFixture[str]) -> None:
+    printer, made = help_printer(), command([])
+    for setting in ("COLOR_SYSTEM", "FORCE_TERMINAL", "MAX_WIDTH"):
+        assert hasattr(printer, setting)
+    context = Context(made, info_name="run")
+    printer.rich_format_help(obj=made, ctx=context, markup_mode="rich")
+    assert "Usage: run [OPTIONS]" in capsys.readouterr().out

@@ -10,26 +10,28 @@ from pathlib import Path
 import pytest
 
 HEAVY = {"pyspark", "pyarrow", "pandas", "kafka", "matplotlib", "playwright", "networkx"}
-COMMAND_LINE = {
-    "typer",
-    "annotated_doc",
-    "rich",
-    "markdown_it",
-    "mdurl",
-    "pygments",
-    "attr",
-    "shellingham",
-    "attrs",
-}
+PARSER = {"typer", "annotated_doc", "shellingham"}
+COMMAND_LINE = PARSER | {"rich"}
 PLANNER = COMMAND_LINE | {"numpy", "msgspec", "ortools", "re2", "typing_extensions"}
 """Libraries that a command may load; without pydantic, a third of a short command's time."""
+
+PROGRAM = {
+    f"partage.{name}"
+    for name in (
+        *("cli", "cli.arguments", "cli.command_list", "cli.commands", "cli.compat", "cli.output"),
+        *("cli.settings", "cli.settings_file", "cli.spelling"),
+        *("errors", "files", "printable", "redaction"),
+    )
+}
+"""What partage itself loads before it imports a command."""
 
 SHOW = "import sys, json; json.dump(sorted({m.partition('.')[0] for m in sys.modules}), sys.stdout)"
 RUN = """
 import sys, atexit, json
 def names():
     packages = {m.partition(".")[0] for m in sys.modules if getattr(sys.modules[m], "__path__", 0)}
-    return sorted(p for p in packages if "site-packages" in (sys.modules[p].__file__ or ""))
+    theirs = [p for p in packages if "site-packages" in (sys.modules[p].__file__ or "")]
+    return [*theirs, *(m for m in sys.modules if m.startswith("partage."))]
 atexit.register(lambda: json.dump(names(), open(OUT, "w")))
 sys.argv = ["partage", *ARGUMENTS]
 from partage.cli import main
@@ -65,10 +67,12 @@ def test_check_loads_no_solver() -> None:
 @pytest.mark.parametrize(
     ("arguments", "may_load"),
     [
+        (["--version"], PARSER),
         (["--help"], COMMAND_LINE),
         (["plan", "cluster.json", "-o", "p"], PLANNER | {"jinja2", "markupsafe"}),
         (["plan", "cluster.json"], PLANNER),
         (["compare", "cluster.json"], PLANNER | {"scipy"}),
+        (["plan", "cluster.json", "--json"], PLANNER - {"rich"}),
         (["profile", "--help"], COMMAND_LINE),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
@@ -77,15 +81,45 @@ def test_a_command_loads_no_other_libraries(
     grown: str, tmp_path: Path, arguments: list[str], may_load: set[str]
 ) -> None:
     assert grown == "cluster.json"
-    out = tmp_path / "modules.json"
-    code = f"OUT = {str(out)!r}\nARGUMENTS = {arguments!r}\n{RUN}"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path
-    )
-    assert ended.returncode == 0, ended.stderr
-    modules = set(json.loads(out.read_text()))
+    modules = {name for name in run(tmp_path, *arguments) if not name.startswith("partage.")}
     assert "typer" in modules
     assert modules <= may_load
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["plan", "--hlep"]], ids=" ".join)
+def test_what_needs_no_command_imports_none(tmp_path: Path, arguments: list[str]) -> None:
+    ours = {name for name in run(tmp_path, *arguments) if name.startswith("partage.")}
+    commands = {name for name in ours if name.endswith(("_command", "_commands"))}
+    assert commands == ({"partage.cli.cluster_commands"} if "plan" in arguments else set())
+    assert commands or ours == PROGRAM
+
+
+@pytest.mark.parametrize(
+    "settings", ["", "[check]\njson = false\n"], ids=["without settings", "with settings"]
+)
+def test_a_plan_imports_nothing_for_other_commands(
+    grown: str, tmp_path: Path, settings: str
+) -> None:
+    (tmp_path / "partage.toml").write_text(settings)
+    ours = {name for name in run(tmp_path, "plan", grown) if name.startswith("partage.")}
+    assert {name for name in ours if name.endswith(("_command", "_commands"))} == {
+        "partage.cli.cluster_commands"
+    }
+    for package in ("check", "explain"):
+        assert f"partage.brokers.{package}" not in ours
+    for package in ("consumers", "producers", "pipeline", "live", "group", "demo", "doctor"):
+        assert f"partage.{package}" not in ours
+
+
+def run(folder: Path, *arguments: str) -> set[str]:
+    """The packages of others and the modules of partage that a command has loaded when it ends."""
+    out = folder / "modules.json"
+    code = f"OUT = {str(out)!r}\nARGUMENTS = {arguments!r}\n{RUN}"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=folder
+    )
+    assert ended.returncode == (2 if "--hlep" in arguments else 0), ended.stderr
+    return set(json.loads(out.read_text()))
 
 
 def test_check_and_report_without_spark(grown: str, tmp_path: Path) -> None:
@@ -93,10 +127,4 @@ def test_check_and_report_without_spark(grown: str, tmp_path: Path) -> None:
 
     plan(Cluster.read(tmp_path / grown)).write(tmp_path / "p")
     for command in ("check", "report"):
-        out = tmp_path / "modules.json"
-        code = f"OUT = {str(out)!r}\nARGUMENTS = {[command, 'p']!r}\n{RUN}"
-        ended = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path
-        )
-        assert ended.returncode == 0, ended.stderr
-        assert not set(json.loads(out.read_text())) & HEAVY
+        assert not run(tmp_path, command, "p") & HEAVY

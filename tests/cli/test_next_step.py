@@ -15,6 +15,7 @@ from typer.main import get_command
 
 import partage.cli
 from partage.cli import app, next_step, settings
+from partage.cli.commands import prepare
 from partage.cli.compat import get_current_context
 
 pytestmark = pytest.mark.usefixtures("no_variables")
@@ -116,10 +117,11 @@ def within(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]
     def call(ask: Callable[[], list[str]], *words: str) -> list[str]:
         command = get_command(app)
         found: list[str] = []
-        for _, one in settings.commands(command):
+        for path, one in settings.commands(command):
             if not hasattr(one, "commands"):
                 one.callback = lambda **_: found.extend(ask())
-        monkeypatch.setattr(partage.cli, "_command", lambda: partage.cli._prepared(command))
+            prepare(path, one)
+        monkeypatch.setattr(partage.cli, "_command", lambda: command)
         ended = run(*words)
         assert (ended.code, ended.err) == (0, "")
         return found

@@ -13,6 +13,7 @@ from typer.main import get_command
 
 import partage.cli
 from partage.cli import app, settings
+from partage.cli.commands import prepare
 from partage.cli.settings_file import VARIABLE, refusal
 from partage.jars import MIRROR
 from partage.live.sandbox.jars import OWN_JARS
@@ -65,9 +66,10 @@ def given(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, 
 
     def call(*arguments: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for _, one in leaves():
+        for path, one in leaves():
             one.callback = lambda **named: found.update(named)
-        monkeypatch.setattr(partage.cli, "_command", lambda: partage.cli._prepared(COMMAND))
+            prepare(path, one)
+        monkeypatch.setattr(partage.cli, "_command", lambda: prepare((), COMMAND))
         ended = run(*arguments)
         assert (ended.code, ended.err) == (0, ""), ended
         return found

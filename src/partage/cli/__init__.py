@@ -9,35 +9,19 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
-from functools import cache, wraps
-from typing import Annotated, Any
+from functools import cache
+from typing import Annotated
 
 import typer
 from typer.core import TyperOption
 from typer.main import get_command
 
 from partage import __version__
-from partage.cli import (
-    cluster_commands,
-    demo_command,
-    doctor_command,
-    execution_commands,
-    group_commands,
-    history_command,
-    live_commands,
-    output,
-    partition_command,
-    record_commands,
-    sandbox_commands,
-    settings,
-    size_command,
-    watch_command,
-    what_if_command,
-)
-from partage.cli.compat import ClickException, Command, Context, get_current_context
-from partage.cli.spelling import respell, without_variables
-from partage.errors import InputError, PartageError, shown
+from partage.cli import output, settings
+from partage.cli.commands import Commands, exit_code, prepare
+from partage.cli.compat import ClickException, Command
+from partage.cli.spelling import without_variables
+from partage.errors import PartageError
 
 _HELP = """Plan Kafka rebalances with provably the fewest replica moves, run them, undo them.
 
@@ -53,25 +37,13 @@ Examples:
 
 app = typer.Typer(
     name="partage",
+    cls=Commands,
     help=_HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-cluster_commands.register(app)
-group_commands.register(app)
-size_command.register(app)
-record_commands.register(app)
-partition_command.register(app)
-history_command.register(app)
-what_if_command.register(app)
-live_commands.register(app)
-execution_commands.register(app)
-watch_command.register(app)
-sandbox_commands.register(app)
-doctor_command.register(app)
-demo_command.register(app)
 
 _NETS: dict[type[Exception], str] = {
     MemoryError: "not enough memory for this input",
@@ -123,7 +95,7 @@ def main() -> None:
             _print_error(line)
         code = error.exit_code
     except ClickException as error:
-        code = _code(configured.error or error, getattr(error, "ctx", None))
+        code = exit_code(configured.error or error, getattr(error, "ctx", None))
         _print_error(str(configured.error or _message(error)))
     except ModuleNotFoundError as error:
         if error.name != "kafka":
@@ -156,62 +128,13 @@ def main() -> None:
 
 @cache
 def _command() -> Command:
-    """All commands, built once per process."""
-    return _prepared(get_command(app))
-
-
-def _prepared(command: Command) -> Command:
-    """The commands with their variables and the form of their errors."""
-    settings.bind(command)
-    for path, one in settings.commands(command):
-        one.context_class = output.Context
-        if path and one.callback is not None:
-            one.callback = _checked(one.callback)
-    return command
+    """The program, made once per process."""
+    return prepare((), get_command(app))
 
 
 def _discard_stdout() -> None:
     """Discard what is buffered: otherwise Python would try to write it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that reports a mistake in partage.toml, and names options as they are typed."""
-
-    @wraps(callback)
-    def call(*arguments: Any, **named: Any) -> Any:
-        context = get_current_context()
-        if context.command.name != "doctor":
-            for file in context.obj.ignored:
-                output.print_aside(f"! {file.name}: {file.reason}: ignored; {file.advice}")
-        try:
-            if context.obj.error is not None and context.command.name != "doctor":
-                raise context.obj.error
-            _refuse_unusable(context.params)
-            return callback(*arguments, **named)
-        except PartageError as error:
-            respell(error, context)
-            error.exit_code = _code(error, context)
-            raise
-
-    return call
-
-
-def _refuse_unusable(parameters: Mapping[str, Any]) -> None:
-    """Raise InputError for a text that cannot be a name of a file: with NUL, or half of a surrogate
-    pair. A settings file may contain these."""
-    for name, value in parameters.items():
-        for text in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(text, str) and ("\0" in text or not _is_encodable(text)):
-                raise InputError(f"{name} {shown(text)}", "contains NUL or half of a character")
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        os.fsencode(text)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _message(error: ClickException) -> str:
@@ -220,18 +143,6 @@ def _message(error: ClickException) -> str:
     where = settings.origin(context, option) if isinstance(option, TyperOption) and context else ""
     text = error.format_message() + (f" ({where})" if where else "")
     return without_variables(text, context) if context else text
-
-
-def _code(error: PartageError | ClickException, context: Context | None) -> int:
-    """The exit code: with ``--detailed-exitcode``, 2 means changes, not bad input."""
-    flag = None if context is None else settings.options(context.command).get("detailed-exitcode")
-    if context is None or flag is None:
-        return error.exit_code
-    given: Any = "--detailed-exitcode" in sys.argv or flag.consume_value(context, {})[0]
-    try:
-        return 1 if flag.process_value(context, given) else error.exit_code
-    except ClickException:  # the variable is not a boolean
-        return error.exit_code
 
 
 def _print_error(message: str) -> None:

@@ -10,12 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-GETTING_STARTED = "Getting started"
-CLUSTERS = "Clusters"
-GROUPS = "Consumer groups"
-RECORDS = "Records, with Spark"
 RUNNING = "A running Kafka"
-"""Sections of the help."""
+"""A section of the help: of commands, and of options."""
 
 PICTURE_ROWS = "partition|member"
 """What the rows of a picture over time may be."""

@@ -12,7 +12,6 @@ from partage.brokers.declaration import COMPARE, PLAN
 from partage.brokers.options import PlanOptions
 from partage.cli import next_step, output, settings
 from partage.cli.arguments import (
-    CLUSTERS,
     BootstrapServer,
     CommandConfig,
     Json,
@@ -21,7 +20,6 @@ from partage.cli.arguments import (
 )
 from partage.cli.compat import get_current_context
 from partage.cli.loads import Loads
-from partage.cli.parameters import expanded
 from partage.cli.plan_options import CLUSTER_HELP, Strategies, problem_of
 from partage.cli.spelling import spelled
 from partage.units import plural
@@ -34,12 +32,6 @@ ClusterOrRunning = Annotated[
     str | None,
     typer.Argument(metavar="CLUSTER", help=f"{CLUSTER_HELP} By default the running cluster."),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands for clusters."""
-    for command in (expanded(plan), expanded(compare), check, report):
-        app.command(rich_help_panel=CLUSTERS)(command)
 
 
 def plan(

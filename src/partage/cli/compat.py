@@ -5,7 +5,9 @@ tests/cli/test_compat.py holds what is relied on: after an upgrade of typer it f
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from typer._click.core import Command, Context, ParameterSource
@@ -20,6 +22,7 @@ __all__ = [
     "Context",
     "ParameterSource",
     "get_current_context",
+    "help_printer",
     "keep_values_of_their_type",
 ]
 
@@ -48,3 +51,22 @@ def keep_values_of_their_type(context: Context) -> None:
         if isinstance(one, (TyperArgument, TyperOption)):
             typers = one.type_descriptor
             one._runtime_param = _OfItsTypeAlready(typers.parameter_info, typers.annotation, typers)
+
+
+_UNUSED = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
+"""Modules of rich that typer imports to print help, with what it takes from them."""
+
+
+def help_printer() -> Any:
+    """The module of typer that prints help, imported without rich's Markdown and tracebacks: no
+    help of partage uses them, and their import takes longer than all else in a help."""
+    absent = [name for name in _UNUSED if name not in sys.modules]
+    for name in absent:
+        sys.modules[name] = ModuleType(name)
+        setattr(sys.modules[name], _UNUSED[name], type(_UNUSED[name], (), {}))
+    try:
+        from typer import rich_utils
+    finally:
+        for name in absent:
+            del sys.modules[name]
+    return rich_utils

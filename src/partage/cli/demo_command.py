@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import GETTING_STARTED, Json, Master
+from partage.cli.arguments import Json, Master
 
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan
@@ -23,11 +23,6 @@ _DATA = files("partage") / "data"
 _DAY = 86_400
 _YEAR = 365 * _DAY * 1000
 _PEERS = ("exact", "generate", "leader-flow")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(rich_help_panel=GETTING_STARTED)(demo)
 
 
 def demo(

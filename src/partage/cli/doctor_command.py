@@ -12,18 +12,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from partage.cli import next_step, output, settings
-from partage.cli.arguments import GETTING_STARTED, BootstrapServer, CommandConfig, Json
+from partage.cli.arguments import BootstrapServer, CommandConfig, Json
 from partage.cli.settings_file import NAME, VARIABLE
 
 if TYPE_CHECKING:
     from partage.doctor import Finding
 
 _MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "absent": ("–", "dim")}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(rich_help_panel=GETTING_STARTED)(doctor)
 
 
 def doctor(

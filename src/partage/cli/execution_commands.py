@@ -13,7 +13,6 @@ import typer
 
 from partage.cli import interrupts, next_step, output, settings
 from partage.cli.arguments import (
-    RUNNING,
     BootstrapServer,
     CommandConfig,
     Json,
@@ -54,12 +53,6 @@ OnFailure = Annotated[
         "--on-broker-failure",
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add this module's commands."""
-    for command in (apply, rollback, verify, throttle):
-        app.command(rich_help_panel=RUNNING)(command)
 
 
 def apply(

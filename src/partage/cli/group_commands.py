@@ -9,7 +9,6 @@ import typer
 
 from partage.cli import next_step, output
 from partage.cli.arguments import (
-    GROUPS,
     PICTURE_ROWS,
     Json,
     Picture,
@@ -45,12 +44,6 @@ Mode = Annotated[
 ]
 KAFKA_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """The assignors of Apache Kafka's consumer."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the app."""
-    for command in (assign, simulate):
-        app.command(rich_help_panel=GROUPS)(command)
 
 
 def assign(

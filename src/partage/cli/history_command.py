@@ -8,7 +8,6 @@ import typer
 
 from partage.cli import next_step, output
 from partage.cli.arguments import (
-    GROUPS,
     PICTURE_ROWS,
     Conf,
     Format,
@@ -24,11 +23,6 @@ from partage.cli.arguments import (
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-def register(app: typer.Typer) -> None:
-    """Add this command to the app."""
-    app.command(rich_help_panel=GROUPS)(history)
 
 
 def history(

@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import RUNNING, BootstrapServer, CommandConfig, Json, ResultPage
+from partage.cli.arguments import BootstrapServer, CommandConfig, Json, ResultPage
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from partage.measured_loads.rates import MeasuredRates
-
-
-def register(app: typer.Typer) -> None:
-    """Add this module's commands."""
-    for command in (snapshot, groups):
-        app.command(rich_help_panel=RUNNING)(command)
 
 
 def snapshot(

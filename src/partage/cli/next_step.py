@@ -11,14 +11,16 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 from shutil import which
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperArgument
 
 from partage.cli import output, settings
 from partage.cli.compat import Command, get_current_context
 from partage.redaction import redacted
-from partage.report.printing import PrintableConsole
+
+if TYPE_CHECKING:
+    from partage.report.printing import PrintableConsole
 
 _CLUSTER_OPTIONS = (
     ("--bootstrap-server", "bootstrap_server"),

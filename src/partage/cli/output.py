@@ -23,18 +23,21 @@ from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 from typer.core import TyperOption
 
 from partage.cli.arguments import assignor_names, strategy_names
-from partage.cli.compat import keep_values_of_their_type
+from partage.cli.compat import help_printer, keep_values_of_their_type
 from partage.printable import printable
 from partage.redaction import redacted
-from partage.report.printing import PrintableConsole
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from partage.report.printing import PrintableConsole
 
 WIDTH = 100
 
@@ -53,6 +56,8 @@ _NAMES: dict[str, Callable[[], list[str]]] = {
 
 def console() -> PrintableConsole:
     """The console for tables, on stdout."""
+    from partage.report.printing import PrintableConsole
+
     width = None if sys.stdout.isatty() else WIDTH
     return PrintableConsole(width=width, color_system="auto" if _coloured() else None)
 
@@ -106,11 +111,10 @@ class Context(typer.Context):
         keep_values_of_their_type(self)
 
     def get_help(self) -> str:
-        from typer import rich_utils
-
-        rich_utils.COLOR_SYSTEM = "auto" if _coloured() else None
-        rich_utils.FORCE_TERMINAL = _coloured()
-        rich_utils.MAX_WIDTH = min(WIDTH, shutil.get_terminal_size((WIDTH, 25)).columns)
+        printer = help_printer()
+        printer.COLOR_SYSTEM = "auto" if _coloured() else None
+        printer.FORCE_TERMINAL = _coloured()
+        printer.MAX_WIDTH = min(WIDTH, shutil.get_terminal_size((WIDTH, 25)).columns)
         self.command.help = _reflowed(self.command.help or "")
         for option in self.command.get_params(self):
             if isinstance(option, TyperOption):
@@ -205,6 +209,10 @@ def progress(quiet: bool = False) -> Iterator[Callable[[str], None]]:
     if quiet or not _animated():
         yield lambda _: None
         return
+    from rich.text import Text
+
+    from partage.report.printing import PrintableConsole
+
     with PrintableConsole(stderr=True).status("starting") as status:
         yield lambda step: status.update(Text(step))
 
@@ -230,6 +238,8 @@ def running_line(line: Callable[[], str], quiet: bool = False) -> Iterator[None]
         if _animated():
             from rich.live import Live
 
+            from partage.report.printing import PrintableConsole
+
             err = PrintableConsole(stderr=True)
             drawn = stack.enter_context(
                 Live(_one_line(line()), console=err, transient=True, auto_refresh=False)
@@ -247,6 +257,8 @@ def running_line(line: Callable[[], str], quiet: bool = False) -> Iterator[None]
 
 
 def _one_line(text: str) -> Text:
+    from rich.text import Text
+
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
@@ -267,6 +279,8 @@ def bar(quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
         yield line
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from partage.report.printing import PrintableConsole
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     err = PrintableConsole(stderr=True)

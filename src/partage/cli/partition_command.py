@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import RECORDS, Json, completion_from, one_of
+from partage.cli.arguments import Json, completion_from, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 50
 """Keys that the table shows."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(rich_help_panel=RECORDS)(partition)
 
 
 def partitioner_names() -> list[str]:

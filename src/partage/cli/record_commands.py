@@ -8,7 +8,6 @@ import typer
 
 from partage.cli import next_step, output
 from partage.cli.arguments import (
-    RECORDS,
     Columns,
     CommandConfig,
     Conf,
@@ -50,12 +49,6 @@ def _check_inputs(
 
     for paths, row_type in ((records, record_rows.RECORDS), (sizes, SIZES), (lags, LAGS)):
         check_present(paths or (), master, partial(check_formats, row_type=row_type))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (profile, keys):
-        app.command(rich_help_panel=RECORDS)(command)
 
 
 def profile(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partage.cli import interrupts, next_step, output
-from partage.cli.arguments import RUNNING, Json
+from partage.cli.arguments import Json
 
 if TYPE_CHECKING:
     from partage.live.sandbox import Sandbox
@@ -22,18 +22,6 @@ BrokerArgument = Annotated[int, typer.Argument(metavar="ID", help="A broker of t
 
 _FOLDER = "sandbox"
 """In the current directory, so that each project has its own."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    sandbox = typer.Typer(
-        name="sandbox",
-        help="Run a real Kafka on this machine to try things on: without Docker, on loopback only.",
-        no_args_is_help=True,
-    )
-    for command in (up, down, add, stop, start):
-        sandbox.command()(command)
-    app.add_typer(sandbox, rich_help_panel=RUNNING)
 
 
 def up(
@@ -230,3 +218,7 @@ def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> No
 
 def _dir(directory: str) -> str:
     return "" if directory == _FOLDER else f" --dir {shlex.quote(directory)}"
+
+
+sandbox = (up, down, add, stop, start)
+"""The commands of this group."""

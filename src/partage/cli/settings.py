@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, time
@@ -69,6 +68,8 @@ class Settings:
             return cls(error.where, error=error)
         if file is None:
             return cls(ignored=ignored)
+        import tomllib
+
         try:
             table = tomllib.loads(file.text)
             values = _Reader(file.name, os.path.dirname(file.name), file.found)  # noqa: PTH120
@@ -104,18 +105,15 @@ def variables(path: CommandPath, option: str) -> list[str]:
     return ["_".join((PREFIX, *words, option)).upper().replace("-", "_") for words in prefixes]
 
 
-def bind(command: Command) -> None:
-    """Set the variables of every option for click."""
-    for path, one in commands(command):
-        for name, option in options(one).items():
-            option.envvar = variables(path, name)
-            option.show_envvar = False  # they would be a third of every help
-            if name == "command-config":
-                option.is_eager = (
-                    True  # read before bootstrap-server: see _unless_client_settings_do
-                )
-            if name == "bootstrap-server":
-                option.show_default = False  # it depends on that file
+def bind(path: CommandPath, command: Command) -> None:
+    """Set the variables of every option of a command for click."""
+    for name, option in options(command).items():
+        option.envvar = variables(path, name)
+        option.show_envvar = False  # they would be a third of every help
+        if name == "command-config":
+            option.is_eager = True  # read before bootstrap-server: see _unless_client_settings_do
+        if name == "bootstrap-server":
+            option.show_default = False  # it depends on that file
 
 
 def typed(name: str) -> bool:
@@ -159,8 +157,9 @@ class _Reader:
     ) -> dict[str, Any]:
         """The values for a command or group; ``inherited`` are those of the enclosing tables."""
         below: Mapping[str, Command] = getattr(command, "commands", {})
-        known = set(SHARED) if not path else set(options(command))
-        known.update(*(options(one) for one in below.values() if path))
+        known = set(SHARED)
+        if path:
+            known = set(options(command)).union(*map(options, below.values()))
         given = dict(inherited)
         for key, value in table.items():
             place = f"[{'.'.join(path)}] {key}" if path else key
@@ -181,8 +180,9 @@ class _Reader:
                 raise self._unknown(key, value, place, sorted({*known, *below}))
         if below:
             return {
-                name: self.defaults(one, table.get(name, {}), (*path, name), given)
-                for name, one in below.items()
+                name: self.defaults(below[name], table.get(name, {}), (*path, name), given)
+                for name in below
+                if given or name in table  # the others need not be imported
             }
         return {
             option.name: self._value(name, option, *given[name])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import GROUPS, Json, ResultPage
+from partage.cli.arguments import Json, ResultPage
 from partage.cli.loads import From, Rate, To, profile_of
 
 if TYPE_CHECKING:
@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 
 _PER_WEIGHT = 1000
 """Seconds: a profile's weights are what comes in during this time."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(rich_help_panel=GROUPS)(size)
 
 
 def size(

@@ -10,7 +10,6 @@ import typer
 
 from partage.cli import output
 from partage.cli.arguments import (
-    RECORDS,
     CommandConfig,
     Conf,
     Master,
@@ -20,11 +19,6 @@ from partage.cli.arguments import (
 )
 
 _PLANS = "leaders|moves"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(rich_help_panel=RECORDS)(watch)
 
 
 def watch(

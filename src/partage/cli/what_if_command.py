@@ -12,7 +12,6 @@ from partage.brokers.declaration import WHAT_IF
 from partage.brokers.options import PlanOptions
 from partage.cli import next_step, output
 from partage.cli.arguments import (
-    RECORDS,
     Conf,
     Format,
     Json,
@@ -26,7 +25,6 @@ from partage.cli.arguments import (
 )
 from partage.cli.group_commands import KAFKA_ASSIGNORS, Mode
 from partage.cli.loads import Loads
-from partage.cli.parameters import expanded
 from partage.cli.plan_options import ClusterArgument, Strategies, problem_of
 
 if TYPE_CHECKING:
@@ -54,18 +52,6 @@ class SparkRun:
     conf: Conf = None
     report: ResultPage = None
     json: Json = False
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    what_if = typer.Typer(
-        name="what-if",
-        help="Simulate many futures with Spark: member churn, broker failures, load growth.",
-        no_args_is_help=True,
-    )
-    for command in (expanded(churn), expanded(failures), expanded(growth)):
-        what_if.command()(command)
-    app.add_typer(what_if, rich_help_panel=RECORDS)
 
 
 def churn(
@@ -282,3 +268,7 @@ def _next(value: dict[str, Any]) -> list[str]:
     best = min(rows, key=lambda row: row["p50"])
     chosen = ("--assignor", best["assignor"], "--protocol", best["protocol"])
     return next_step.same_call("simulate", without=("assignor", "protocol"), more=chosen)
+
+
+what_if = (churn, failures, growth)
+"""The commands of this group."""
