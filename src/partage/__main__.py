@@ -1,10 +1,16 @@
 """``partage``, and ``python -m partage``."""
 
+import gc
+import os
 import sys
 
 
 def main() -> None:
     """The command line; Ctrl-C while it is still being loaded ends it in a line, too."""
+    # no product of matrices here is large enough to pay for starting threads
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # of the thousands of functions in OR-tools, look up those that are called
+    sys.setdlopenflags(os.RTLD_LAZY)
     try:
         from partage.cli import main as command
 
@@ -12,6 +18,8 @@ def main() -> None:
     except KeyboardInterrupt:
         print("partage: interrupted", file=sys.stderr)
         sys.exit(130)
+    finally:
+        gc.freeze()  # the process ends, so nothing has to be looked through for garbage
 
 
 if __name__ == "__main__":
