@@ -37,9 +37,11 @@ def test_members_and_moves(run: Run, group: str) -> None:
     ended = run("size", group, "--member-rate", "70", "--headroom", "20%")
     assert (ended.code, ended.err) == (0, "")
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
-    assert lines[0] == "2 members for 100, at 70.0 each with 20% headroom; today 3"
-    assert lines[1] == "Fewer are proven not to suffice. 2 partitions moved (proven minimum)."
-    assert any(line.startswith("Not needed: ") for line in lines)
+    assert lines[-3:-1] == [
+        "2 members for 100, at 70.0 each with 20% headroom; today 3",
+        "Fewer are proven not to suffice. 2 partitions moved (proven minimum).",
+    ]
+    assert lines[-1].startswith("Not needed: ")
     assert "member partitions load of its rate" in lines
     found = run("size", group, "--member-rate", "70", "--headroom", "20%", "--json").json
     assert (found["members"], found["lower_bound"], found["proven"]) == (2, 2, True)
@@ -70,7 +72,7 @@ def test_a_profile(run: Run, group: str, tmp_path: Path) -> None:
     (tmp_path / "prof/profile.json").write_text(json.dumps(about))
     words = ("size", group, "--profile", "prof", "--member-rate", "10MB")
     ended = run(*words)
-    assert ended.out.startswith("2 members for 10.0 MB/s, at 10.0 MB/s each with 20% headroom")
+    assert "\n2 members for 10.0 MB/s, at 10.0 MB/s each with 20% headroom; today 3\n" in ended.out
     peak = run(*words, "--rate", "peak", "--json").json
     assert (peak["members"], peak["unit"], peak["capacity"]) == (2, "bytes", 8e6)
     assert sorted(peak["loads"].values()) == [6e6, 8e6]

@@ -11,6 +11,9 @@ from partage.consumers.size import GroupSize
 from partage.printable import printable
 from partage.report import printing, units
 
+Show = Callable[[float], str]
+"""How a load is shown."""
+
 _MANY = 60
 _NAMED = 6
 
@@ -19,7 +22,18 @@ def print_group_size(
     found: GroupSize, rate: float, headroom: float, per: int, unit: str, console: Console
 ) -> None:
     """Print the answer and a row for each member. Loads are of ``per`` seconds."""
-    shown: Callable[[float], str] = _SHOWN[unit]
+    shown = _SHOWN[unit]
+    printing.answered(
+        console,
+        lambda: _fewest(found, rate, headroom, per, shown, console),
+        lambda: _members(found, rate, per, shown, console),
+    )
+
+
+def _fewest(
+    found: GroupSize, rate: float, headroom: float, per: int, shown: Show, console: Console
+) -> None:
+    """How many members, what is proven, and which are not needed."""
     members, total = len(found.members), sum(found.loads) / per
     console.print(
         Text(
@@ -43,7 +57,11 @@ def print_group_size(
     if found.removed:
         names = [printable(name) for name in found.removed]
         console.print(Text(f"Not needed: {printing.some(names, _NAMED)}"))
-    console.print()
+
+
+def _members(found: GroupSize, rate: float, per: int, shown: Show, console: Console) -> None:
+    """A row for each member."""
+    members = len(found.members)
     table = printing.table()
     table.add_column("member", no_wrap=True)
     for title in ("partitions", "load", "of its rate"):
@@ -62,7 +80,7 @@ def _records(value: float) -> str:
     return f"{units.significant(value)} records/s"
 
 
-_SHOWN: dict[str, Callable[[float], str]] = {
+_SHOWN: dict[str, Show] = {
     "bytes": units.rate,
     "records": _records,
     "": units.significant,
