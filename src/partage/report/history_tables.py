@@ -68,6 +68,7 @@ def _details(history: History, replays: Replays, console: Console, by: str | Non
         console.print(Text("\nThe same members under other assignors", "bold"))
         console.print()
         printing.print_fitting(console, _replays(history, replays))
+        console.print(Text("no owner: the sum of all partitions", "dim"))
         if none := [name for name, one in replays.items() if _cannot(one)]:
             console.print(Text(f"Not possible: {', '.join(none)} (--json shows why)", "dim"))
     if history.unknown:
