@@ -272,6 +272,25 @@ def capacity_weights(capacity: Sequence[Fraction]) -> tuple[Ints, bool]:
     return np.array([round(s * finest) for s in share_of], dtype=np.int64), False
 
 
+def usual_broker(cluster: Cluster, new: NewBroker) -> Broker:
+    """A broker to add: with the most common capacity, and with the most common disk and network if
+    all brokers have one."""
+
+    def usual(known: Iterable[int | None]) -> int | None:
+        counts = Counter(known)
+        return None if None in counts else counts.most_common(1)[0][0]
+
+    brokers = cluster.brokers
+    return Broker(
+        new.id,
+        new.rack,
+        usual(broker.disk_bytes for broker in brokers),
+        Counter(broker.capacity for broker in brokers).most_common(1)[0][0],
+        network_in=usual(broker.network_in for broker in brokers),
+        network_out=usual(broker.network_out for broker in brokers),
+    )
+
+
 @dataclass
 class _Brokers:
     """The brokers that the options add and remove."""
@@ -292,18 +311,7 @@ class _Brokers:
             raise InputError(where, f"needs its rack: {new.id}:RACK")
         if new.rack and not self.cluster.rack_names:
             raise InputError(where, "the other brokers have no racks")
-        # a new broker gets the most common capacity, and disk size if all brokers have one
-        usual = Counter(b.capacity for b in self.cluster.brokers).most_common(1)[0][0]
-        disks = Counter(b.disk_bytes for b in self.cluster.brokers)
-        disk = None if None in disks else disks.most_common(1)[0][0]
-        network = [
-            None if None in known else known.most_common(1)[0][0]
-            for known in (
-                Counter(b.network_in for b in self.cluster.brokers),
-                Counter(b.network_out for b in self.cluster.brokers),
-            )
-        ]
-        self.added[new.id] = Broker(new.id, new.rack, disk, usual, True, *network)
+        self.added[new.id] = usual_broker(self.cluster, new)
 
     def exclude(self, identity: int, where: str) -> Broker:
         if identity not in self.known:

@@ -85,6 +85,13 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     )
 
 
+def placed(problem: Problem, progress: Progress | None = None) -> Cluster:
+    """The placement of the plan that ``solve`` makes, without its proofs. Raises CannotError."""
+    strategy = strategy_named(problem.options.strategy)
+    _refuse(problem.options)
+    return _decide(strategy, problem.timed(progress or (lambda _: None)))[0]
+
+
 def _refuse(options: PlanOptions) -> None:
     """Raise CannotError for options that the strategy does not support."""
     for name in BUDGET:

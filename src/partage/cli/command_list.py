@@ -33,6 +33,9 @@ SECTIONS: Mapping[str, Mapping[str, Listed]] = {
         "report": Listed(
             "cluster_commands", "Write plan/report.html again: one file that needs no network."
         ),
+        "size": Listed(
+            "size_command", "Find how few brokers a cluster needs, or how few members a group."
+        ),
     },
     "Consumer groups": {
         "assign": Listed(
@@ -40,10 +43,6 @@ SECTIONS: Mapping[str, Mapping[str, Listed]] = {
         ),
         "simulate": Listed(
             "group_commands", "Simulate a consumer group over time: its rebalances, owners and lag."
-        ),
-        "size": Listed(
-            "size_command",
-            "Find how few members a group needs, and an assignment to them with the fewest moves.",
         ),
         "history": Listed(
             "history_command",

@@ -1,4 +1,4 @@
-"""size: how many members a consumer group needs."""
+"""size: how many brokers a cluster needs, or how many members a consumer group."""
 
 from __future__ import annotations
 
@@ -6,34 +6,55 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partage.cli import output
-from partage.cli.arguments import Json, ResultPage
-from partage.cli.loads import From, Rate, To, profile_of
+from partage.cli import next_step, output
+from partage.cli.arguments import Json, ResultPage, check_choice, one_of
+from partage.cli.loads import Loads
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from partage.brokers.sizing import ClusterSize
+    from partage.cluster import Cluster
+    from partage.group import Group
+    from partage.units import Percent
+
 _PER_WEIGHT = 1000
 """Seconds: a profile's weights are what comes in during this time."""
 
+_SURVIVE = "broker|rack|none"
+_CHANGES = ("remove_broker", "add_broker")
+
 
 def size(
-    group: Annotated[
-        str, typer.Argument(metavar="GROUP", help="Topics and members as JSON; .gz too.")
-    ],
-    member_rate: Annotated[
+    loads: Loads,
+    cluster: Annotated[
         str,
-        typer.Option(
-            metavar="RATE",
-            help="What a member can process per second: bytes, for instance 20MB; with lags only, "
-            "records; without --profile, in the unit of the file's weights.",
+        typer.Argument(
+            metavar="CLUSTER|GROUP",
+            help="Cluster, as for plan; with --member-rate a group, as for assign.",
         ),
     ],
     headroom: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Leave this share of the rate free.")
+        str,
+        typer.Option(
+            metavar="PERCENT",
+            help="Leave this share of every capacity free, also while a broker is down.",
+        ),
     ] = "20%",
-    profile: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Use the loads that partage profile measured.")
+    survive: Annotated[
+        str,
+        one_of(
+            _SURVIVE,
+            "Size a cluster for the failure of any one broker; of any one broker or rack; or none.",
+        ),
+    ] = "broker",
+    member_rate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="Size a group: what a member can process per second. Bytes, for instance 20MB; "
+            "with lags only, records; without --profile, in the unit of the file's weights.",
+        ),
     ] = None,
     of_group: Annotated[
         str | None,
@@ -41,53 +62,176 @@ def size(
             "--group", metavar="NAME", help="The group whose lags count, where there are several."
         ),
     ] = None,
-    since: From = None,
-    until: To = None,
-    rate: Rate = "mean",
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Write the plan to this number of brokers."
+        ),
+    ] = None,
     report: ResultPage = None,
     json: Json = False,
 ) -> None:
-    """Find how few members a group needs, and an assignment to them with the fewest moves.
+    """Find how few brokers a cluster needs, or how few members a group.
+
+    Brokers: within the capacities that the file lists (disk_bytes, network_in_bytes_per_second,
+    network_out_bytes_per_second), also after a failure. Members: the assignment with the fewest
+    moves.
 
     Examples:
 
-        partage size group.json --profile profile/ --rate peak --member-rate 20MB
-        partage size group.json --member-rate 500 --headroom 30%
+        partage size cluster.json --profile profile/ --rate peak --headroom 30%
+        partage size cluster.json --survive rack -o plan/
+        partage size group.json --profile profile/ --member-rate 20MB
     """
-    from partage.consumers.size import fewest_members
     from partage.errors import InputError, read_parameter
-    from partage.group import Group
-    from partage.report.size_tables import print_group_size
     from partage.units import Percent
-    from partage.units import Rate as Speed
 
     output.check_files(report=report)
-    speed = read_parameter("member_rate", Speed.of, member_rate)
     free = read_parameter("headroom", Percent.of, headroom)
     if free >= 1:
         raise InputError(f"headroom {headroom}", "must be below 100%")
-    if of_group is not None and profile is None:
+    check_choice(_SURVIVE, "--survive", survive)
+    if member_rate is None:
+        if of_group is not None:
+            raise InputError("--group", "needs `member_rate`: a cluster has no lags")
+        _size_cluster(cluster, free, survive, loads, out, report, json)
+        return
+    for name, given in {
+        "survive": survive != "broker",
+        "out": out is not None,
+        "sizes": loads.sizes is not None,
+        "horizon": loads.horizon,
+    }.items():
+        if given:
+            raise InputError(name, "is for clusters: leave it out, or leave out `member_rate`")
+    _size_group(cluster, free, member_rate, of_group, loads, report, json)
+
+
+def _size_cluster(
+    path: str,
+    headroom: Percent,
+    survive: str,
+    loads: Loads,
+    out: str | None,
+    report: str | None,
+    json: bool,
+) -> None:
+    from partage.brokers.directory import REPORT, check_writable
+    from partage.brokers.planning import posed
+    from partage.brokers.sizing import Requirement, fewest_brokers
+    from partage.brokers.solving import solve
+    from partage.report.broker_size_tables import print_cluster_size
+
+    if out is not None:
+        check_writable(out)
+    with output.progress(quiet=json) as progress:
+        progress("reading")
+        profile = loads.measured()
+        source = _read_cluster(path, loads.sizes)
+        found = fewest_brokers(source, Requirement(headroom, survive), profile, progress)
+        if out is not None:
+            made = solve(posed(source, found.plan_options(), profile), progress)
+            from partage.report.html import render
+
+            made.write(out, {REPORT: render(made.document(), directory=out)})
+
+    def show(console: Console) -> None:
+        print_cluster_size(found, console)
+
+    output.write_page(report, "size", show)
+    if json:
+        output.print_json(found.to_json())
+        return
+    console = output.console()
+    show(console)
+    if out is not None:
+        next_step.show(console, "check", out, written=out)
+    elif found.brokers != found.today or not found.now.fits:
+        next_step.show(console, *_plan_call(found))
+
+
+def _read_cluster(path: str, sizes: str | None) -> Cluster:
+    """The cluster; an error for a group names the option that a group needs."""
+    from partage.cluster import Cluster
+    from partage.errors import InputError
+    from partage.group import Group
+
+    try:
+        return Cluster.read(path, sizes=sizes)
+    except InputError as error:
+        try:
+            Group.read(path)
+        except InputError:
+            raise error from None
+        raise InputError(path, "is a group: add `member_rate`") from None
+
+
+def _read_group(path: str) -> Group:
+    """The group; an error for a cluster names the option that a cluster does not have."""
+    from partage.cluster import Cluster
+    from partage.errors import InputError
+    from partage.group import Group
+
+    try:
+        return Group.read(path)
+    except InputError as error:
+        try:
+            Cluster.read(path)
+        except InputError:
+            raise error from None
+        raise InputError(path, "is a cluster: leave out `member_rate`") from None
+
+
+def _plan_call(found: ClusterSize) -> list[str]:
+    """The command that plans the change: ``plan``, or this one where it orders followers."""
+    if found.found.ordered:
+        return next_step.same_call("size", more=("-o", "plan/"))
+    given = found.found.options.given()
+    several = [(name, one) for name in _CHANGES for one in given.get(name, ())]
+    single = [(name, given[name]) for name in ("balance", "tolerance") if name in given]
+    words = [
+        part for name, one in several + single for part in (f"--{name.replace('_', '-')}", one)
+    ]
+    return next_step.same_call("plan", more=(*words, "-o", "plan/"))
+
+
+def _size_group(
+    path: str,
+    headroom: Percent,
+    member_rate: str,
+    of_group: str | None,
+    loads: Loads,
+    report: str | None,
+    json: bool,
+) -> None:
+    from partage.consumers.size import fewest_members
+    from partage.errors import InputError, read_parameter
+    from partage.report.member_size_tables import print_group_size
+    from partage.units import Rate
+
+    speed = read_parameter("member_rate", Rate.of, member_rate)
+    if of_group is not None and loads.profile is None:
         raise InputError("--group", "needs --profile DIR")
-    given, measured = Group.read(group), profile_of(profile, since, until, rate)
+    given, measured = _read_group(path), loads.measured()
     if measured is None and given.weights is None:
-        raise InputError(group, "has no weights: add `profile`, or weights to the file")
+        raise InputError(path, "has no weights: add `profile`, or weights to the file")
     if measured is not None:
         given = given.with_weights(measured.weights("rate", of_group))
     per = 1 if measured is None else _PER_WEIGHT
     unit = "" if measured is None else "bytes" if measured.topics else "records"
-    found = fewest_members(given, int(speed * per * (1 - free)))
+    found = fewest_members(given, int(speed * per * (1 - headroom)))
 
     def show(console: Console) -> None:
-        print_group_size(found, speed, float(free), per, unit, console)
+        print_group_size(found, speed, float(headroom), per, unit, console)
 
     output.write_page(report, "size", show)
     if json:
-        loads = found.to_json()
+        result = found.to_json()
         output.print_json(
-            loads
-            | {"unit": unit, "member_rate": int(speed), "headroom": float(free)}
-            | {"capacity": loads["capacity"] / per}
-            | {"loads": {name: load / per for name, load in loads["loads"].items()}}
+            result
+            | {"unit": unit, "member_rate": int(speed), "headroom": float(headroom)}
+            | {"capacity": result["capacity"] / per}
+            | {"loads": {name: load / per for name, load in result["loads"].items()}}
         )
         return
     show(output.console())

@@ -1,0 +1,95 @@
+"""What brokers have and partitions take: disk, network in and network out, as integers.
+
+A resource counts if the brokers list their capacity for it and the loads are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.load.model import capacity_of, whole_rates
+from partage.brokers.problem import Problem
+from partage.cluster import Broker, Cluster
+from partage.errors import InputError
+
+Ints = npt.NDArray[np.int64]
+
+KEYS = {
+    "disk": "disk_bytes",
+    "in": "network_in_bytes_per_second",
+    "out": "network_out_bytes_per_second",
+}
+"""The resources, and what a cluster file calls a broker's capacity for them."""
+
+_UNLIMITED = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Resource:
+    """``each`` [P]: what a replica of a partition adds to its broker; of ``out``, the leader alone,
+    which sends what consumers read and a copy to every follower. ``bits``: it is a multiple of
+    2 ** -bits bytes (per second). ``share``: how much of a capacity may be used."""
+
+    name: str
+    each: Ints
+    bits: int
+    share: Fraction
+
+    @property
+    def led(self) -> bool:
+        """Whether leaders add it."""
+        return self.name == "out"
+
+    def limit(self, broker: Broker) -> int:
+        """What a broker may use, in the unit of ``each``."""
+        capacity = capacity_of(broker, self.name)
+        assert capacity is not None, "checked for all brokers"
+        return min(_UNLIMITED, floor(capacity * self.share * Fraction(2) ** self.bits))
+
+    def bytes(self, load: int) -> float:
+        """A load in bytes, or bytes per second."""
+        return float(load * Fraction(2) ** -self.bits)
+
+
+def resources_of(problem: Problem, headroom: Fraction) -> tuple[list[Resource], dict[str, str]]:
+    """The resources that count; and of the others, why they do not.
+
+    Raises InputError if none does, or if only some of the brokers list a capacity.
+    """
+    cluster = problem.cluster
+    bits, rate_in, rate_out = whole_rates(problem)
+    each = {
+        "disk": (np.maximum(cluster.size_bytes, 0), 0),
+        "in": (rate_in, bits),
+        "out": (rate_out + (problem.target - 1) * rate_in, bits),
+    }
+    rates = problem.bytes_per_second is not None or cluster.bytes_in is not None
+    counted, left_out = [], {}
+    for name, key in KEYS.items():
+        if not _listed(cluster, name):
+            left_out[name] = f"brokers list no {key}"
+        elif name != "disk" and not rates:
+            left_out[name] = "no rates are known: add `profile`, or bytes_in_per_second"
+        else:
+            counted.append(Resource(name, *each[name], 1 - headroom))
+    if not counted:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise InputError("capacities", f"no resource can be counted: {reasons}")
+    return counted, left_out
+
+
+def _listed(cluster: Cluster, name: str) -> bool:
+    """Whether the brokers list a capacity. Raises InputError if only some do."""
+    listed = [capacity_of(broker, name) is not None for broker in cluster.brokers]
+    if any(listed) and not all(listed):
+        broker = cluster.brokers[listed.index(False)].id
+        raise InputError(
+            "capacities",
+            f"broker {broker} has no {KEYS[name]} but others have: give every broker one, or none",
+        )
+    return all(listed)

@@ -1,0 +1,253 @@
+"""Find the fewest brokers: from the lower bound upwards, plans are made until one fits.
+
+The plans are those of ``partage plan --balance load``, with its tolerance or, where that is close,
+a small one. If survivors of a failure send too much, followers are put in another order. Where no
+plan fits, more brokers are tried in growing steps, then the numbers between. A number that is found
+is shown by its placement; that fewer cannot do is claimed only where the bound says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from partage.brokers.load.model import capacity_of
+from partage.brokers.option_values import NewBroker
+from partage.brokers.options import PlanOptions
+from partage.brokers.planning import posed
+from partage.brokers.problem import Problem, usual_broker
+from partage.brokers.sizing.bounds import Bound, LowerBounds, needed
+from partage.brokers.sizing.choice import fewer, more
+from partage.brokers.sizing.requirement import Requirement
+from partage.brokers.sizing.resources import Resource, resources_of
+from partage.brokers.sizing.takeovers import order_followers
+from partage.brokers.sizing.usage import Usage, Use, usage_of
+from partage.brokers.solving import placed
+from partage.cluster import Cluster
+from partage.cluster.broker import MAX_BROKERS
+from partage.cluster.reassignment import Reassignment
+from partage.errors import CannotError, InputError
+from partage.measured_loads import Profile
+from partage.units import plural
+
+_SMALL = "2%"
+"""The tolerance of plans that are tried where that of the planner, 5%, misses by at most ..."""
+_CLOSE = 1.05
+"""... this share of a limit."""
+
+_STEPS = 8
+"""Numbers tried above the lower bound before the search gives up: in steps of 1, 2, 4, …"""
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A plan with so many ``brokers``: its ``options``, the placement ``after`` and its usage.
+    ``ordered``: followers are in another order than in the plan. ``after`` and ``usage`` are None
+    where no placement was found, for a reason that ``cannot`` states."""
+
+    brokers: int
+    options: PlanOptions
+    problem: Problem
+    after: Cluster | None = None
+    usage: Usage | None = None
+    ordered: bool = False
+    cannot: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return self.usage is not None and self.usage.fits
+
+    @property
+    def overload(self) -> float:
+        """The highest use of a resource, as a share of its limit."""
+        return float("inf") if self.usage is None else self.usage.overload
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSize:
+    """The answer: ``found``, the plan with the fewest brokers that fits; ``bounds`` on this number;
+    ``below``: the plan that was tried with one broker fewer, None if the bound excludes it.
+    ``left_out``: why a resource is not counted; ``now``: the usage of the current placement."""
+
+    cluster: Cluster
+    now: Usage
+    asked: Requirement
+    resources: list[Resource]
+    left_out: dict[str, str]
+    bounds: list[Bound]
+    found: Attempt
+    below: Attempt | None
+
+    @property
+    def brokers(self) -> int:
+        return self.found.brokers
+
+    @property
+    def today(self) -> int:
+        """Live brokers."""
+        return int(self.cluster.alive.sum())
+
+    @property
+    def bound(self) -> Bound:
+        """The highest lower bound."""
+        return needed(self.bounds)
+
+    @property
+    def proven(self) -> bool:
+        return self.brokers == self.bound.brokers
+
+    def bound_of(self, resource: str) -> Bound:
+        """The highest lower bound of a resource."""
+        return needed([bound for bound in self.bounds if bound.resource == resource])
+
+    @property
+    def usage(self) -> Usage:
+        assert self.found.usage is not None
+        return self.found.usage
+
+    def plan_options(self) -> PlanOptions:
+        """The options with which ``plan`` makes this placement."""
+        options, after = self.found.options, self.found.after
+        if not self.found.ordered or after is None:
+            return options
+        lists = Reassignment.from_json(after.to_reassignment(), "partage size")
+        return PlanOptions(
+            remove_broker=options.remove_broker,
+            add_broker=list(map(str, options.add_broker)),
+            reassignment=lists,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        options, bound = self.found.options, self.bound
+        return {
+            "brokers": self.brokers,
+            "lower_bound": bound.brokers,
+            "proven": self.proven,
+            "today": self.today,
+            "survive": self.asked.survive,
+            "headroom": float(self.asked.headroom),
+            "limiting": {"resource": bound.resource, "rule": bound.rule}
+            | {"needed": bound.needed, "available": bound.available},
+            "resources": {use.resource.name: self._figures(use) for use in self.usage.uses},
+            "not_counted": self.left_out,
+            "remove": list(options.remove_broker),
+            "add": [{"id": new.id, "rack": new.rack} for new in options.add_broker],
+            "today_fits": self.now.fits,
+            "offline": self.usage.offline,
+            "notes": self.notes,
+            "loads": [self._row(at) for at in range(len(self.usage.brokers))],
+        }
+
+    def _figures(self, use: Use) -> dict[str, Any]:
+        return {
+            "lower_bound": self.bound_of(use.resource.name).brokers,
+            "max": max(use.shares(use.load)),
+            "max_after_failure": max(use.shares(use.after)) if self.asked.failures else None,
+        }
+
+    def _row(self, at: int) -> dict[str, Any]:
+        broker = self.usage.brokers[at]
+        row: dict[str, Any] = {"broker": broker.id, "rack": broker.rack}
+        for use in self.usage.uses:
+            one = use.resource
+            row[one.name] = {
+                "load": one.bytes(use.load[at]),
+                "after_failure": one.bytes(use.after[at]) if self.asked.failures else None,
+                "capacity": capacity_of(broker, one.name),
+            }
+        return row
+
+    @property
+    def notes(self) -> list[str]:
+        """Where loads come from, and warnings."""
+        rates = {one.name for one in self.resources} - {"disk"}
+        loads = [one for one in self.found.problem.loads if rates or not one.startswith("bytes ")]
+        return [*loads, *self.found.problem.warnings]
+
+
+def fewest_brokers(
+    cluster: Cluster,
+    asked: Requirement,
+    profile: Profile | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> ClusterSize:
+    """The fewest brokers found. ``report``: called with each step.
+
+    Raises InputError where nothing can be counted, CannotError where no number of brokers suffices
+    or none was found.
+    """
+    if asked.racks_fail and len({b.rack for b in cluster.brokers if b.alive}) < 2:
+        raise InputError("survive rack", "needs live brokers in two racks or more")
+    factor = int(cluster.replication_factor.max())
+    options = PlanOptions(balance="load", add_broker=list(map(str, more(cluster, factor))))
+    problem = posed(cluster, options, profile)
+    resources, left_out = resources_of(problem, asked.headroom)
+    new = usual_broker(cluster, NewBroker(0))
+    bounds = LowerBounds(cluster, problem.target, new, resources, asked).all()
+    least = needed(bounds).brokers
+    if least > MAX_BROKERS:
+        raise CannotError(f"at least {plural(least, 'broker')} are necessary")
+
+    maker = _Maker(cluster, asked, profile, resources, report)
+    found, below = _search(maker.attempt, least)
+    now = usage_of(problem, problem.cluster, resources, asked)
+    return ClusterSize(cluster, now, asked, resources, left_out, bounds, found, below)
+
+
+@dataclass(frozen=True, eq=False)
+class _Maker:
+    """Makes the plans."""
+
+    cluster: Cluster
+    asked: Requirement
+    profile: Profile | None
+    resources: list[Resource]
+    report: Callable[[str], None]
+
+    def attempt(self, brokers: int) -> Attempt:
+        """The plan with so many brokers that comes closest."""
+        self.report(f"trying {plural(brokers, 'broker')}")
+        first = self._with(brokers, None)
+        if first.fits or first.overload > _CLOSE:
+            return first
+        return min(first, self._with(brokers, _SMALL), key=lambda one: one.overload)
+
+    def _with(self, brokers: int, tolerance: str | None) -> Attempt:
+        cluster, today = self.cluster, int(self.cluster.alive.sum())
+        options = PlanOptions(
+            remove_broker=fewer(cluster, self.resources, brokers) if brokers < today else (),
+            add_broker=list(map(str, more(cluster, brokers))),
+            balance="load",
+            tolerance=tolerance,
+        )
+        problem = posed(cluster, options, self.profile)
+        try:
+            after = placed(problem)
+        except CannotError as error:
+            return Attempt(brokers, options, problem, cannot=str(error))
+        usage = usage_of(problem, after, self.resources, self.asked)
+        plan = Attempt(brokers, options, problem, after, usage)
+        sent = next((one for one in self.resources if one.led), None)
+        if usage.fits or sent is None or not self.asked.failures:
+            return plan
+        after = order_followers(after, sent, self.asked)
+        usage = usage_of(problem, after, self.resources, self.asked)
+        ordered = Attempt(brokers, options, problem, after, usage, ordered=True)
+        return min(plan, ordered, key=lambda one: one.overload)
+
+
+def _search(attempt: Callable[[int], Attempt], least: int) -> tuple[Attempt, Attempt | None]:
+    """The fewest brokers found, and the attempt with one fewer if that is not below ``least``."""
+    below, found, step = None, attempt(least), 1
+    while not found.fits:
+        if step > 2**_STEPS or found.brokers + step > MAX_BROKERS:
+            raise CannotError(
+                f"at least {plural(least, 'broker')} are necessary, and no placement was found "
+                f"on up to {found.brokers:,}"
+            )
+        below, found, step = found, attempt(found.brokers + step), 2 * step
+    while below is not None and found.brokers - below.brokers > 1:
+        middle = attempt((found.brokers + below.brokers) // 2)
+        below, found = (below, middle) if middle.fits else (middle, found)
+    return found, below
