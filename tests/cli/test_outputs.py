@@ -42,7 +42,7 @@ Way = tuple[str, ...]
 
 READ = {
     *("cluster", "command-config", "file", "lag", "lags", "profile", "reassignment", "sizes"),
-    *("CLUSTER", "GROUP", "LOGS...", "RECORDS", "SCENARIO"),
+    *("CLUSTER", "CLUSTER|GROUP", "GROUP", "LOGS...", "RECORDS", "SCENARIO"),
 }
 """Options by name and arguments by metavar that name input."""
 
@@ -59,6 +59,7 @@ PLAN_WRITTEN: dict[Way, tuple[str, ...]] = {
 
 GROUPS = files("partage") / "data" / "groups"
 GROUP, SCENARIO = GROUPS / "two-by-three.json", GROUPS / "kip-429-scenario.json"
+CLUSTER = files("partage") / "data" / "cluster-grown.json"
 SANDBOX = ("--dir", "out")
 
 
@@ -82,6 +83,7 @@ WRITTEN: dict[tuple[Way, str], Output] = {
     (("simulate",), "report"): Output((f"{SCENARIO}", "--assignor", "range", "--report", "out")),
     (("simulate",), "picture"): Output((f"{SCENARIO}", "--assignor", "range", "--picture", "out")),
     (("size",), "report"): Output(("group.json", "--member-rate", "9", "--report", "out")),
+    (("size",), "out"): Output((f"{CLUSTER}", "-o", "out"), "plan.json"),
     (("groups",), "report"): Output(("--bootstrap-server", "h:1", "--report", "out")),
     (("snapshot",), "out"): Output(("--bootstrap-server", "h:1", "-o", "out")),
     (("profile",), "out"): Output(

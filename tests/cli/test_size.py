@@ -83,6 +83,10 @@ def test_a_profile(run: Run, group: str, tmp_path: Path) -> None:
     [
         (("--member-rate", "fast"), 2, "--member-rate fast: expected a rate such as 50MB"),
         (("--member-rate", "9", "--headroom", "100%"), 2, "--headroom 100%: must be below 100%"),
+        (("--group", "g"), 2, "--group: needs --member-rate: a cluster has no lags"),
+        ((), 2, "group.json: is a group: add --member-rate"),
+        (("--member-rate", "9", "--survive", "rack"), 2, "--survive: is for clusters: leave it "),
+        (("--member-rate", "9", "-o", "plan"), 2, "--out: is for clusters: leave it out, or "),
         (("--member-rate", "9", "--group", "g"), 2, "--group: needs --profile"),
         (("--member-rate", "9", "--rate", "peak"), 2, "--rate: needs measured loads"),
         (("--member-rate", "9"), 1, "t-0 alone has 40, a member can own 7: no number of members"),
@@ -93,6 +97,142 @@ def test_refused(run: Run, group: str, words: tuple[str, ...], code: int, proble
     assert (ended.code, ended.out) == (code, "")
     assert ended.err.startswith(f"partage: {problem}")
     assert ended.err.count("\n") == 1
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    """Six brokers in three racks; 18 partitions of three replicas, together 5,400 bytes."""
+    value = {
+        "brokers": [
+            {
+                "id": k,
+                "rack": "abc"[k % 3],
+                "disk_bytes": 2000,
+                "network_out_bytes_per_second": 4000,
+            }
+            for k in range(1, 7)
+        ],
+        "partitions": [
+            {
+                "topic": "t",
+                "partition": p,
+                "replicas": [1 + (p + i) % 6 for i in range(3)],
+                "size_bytes": 100,
+                "bytes_in_per_second": 50,
+                "bytes_out_per_second": 100,
+            }
+            for p in range(18)
+        ],
+    }
+    (tmp_path / "cluster.json").write_text(json.dumps(value))
+    return "cluster.json"
+
+
+def test_fewer_brokers(run: Run, cluster: str) -> None:
+    """Their disks are then full but for the headroom."""
+    ended = run("size", cluster, "--headroom", "10%")
+    assert (ended.code, ended.err) == (0, "")
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
+    title = "3 brokers with 10% headroom, also with any one broker down; today 6"
+    assert lines[0] == title
+    reason = "a partition has 3 replicas on distinct brokers"
+    assert lines[1] == f"Fewer are proven not to suffice: {reason}."
+    assert lines[2] == "Not needed: 4, 5, 6"
+    assert "disk ≥ 3 90.0% 90.0%" in lines
+    assert "network in is not counted: brokers list no network_in_bytes_per_second" in lines
+    removed = " ".join(f"--remove-broker {k}" for k in (4, 5, 6))
+    assert lines[-1].endswith(f"partage plan cluster.json {removed} --balance load -o plan/")
+
+
+def test_json_of_a_cluster(run: Run, cluster: str) -> None:
+    found = run("size", cluster, "--json").json
+    assert (found["brokers"], found["lower_bound"], found["proven"]) == (6, 6, True)
+    assert (found["today"], found["today_fits"], found["survive"]) == (6, True, "broker")
+    assert (found["remove"], found["add"], found["headroom"]) == ([], [], 0.2)
+    assert found["limiting"] == {
+        "resource": "disk",
+        "rule": "racks",
+        "needed": None,
+        "available": None,
+    }
+    assert found["not_counted"].keys() == {"in"}
+    assert sum(row["disk"]["load"] for row in found["loads"]) == 5400
+    assert sum(row["out"]["load"] for row in found["loads"]) == 18 * 200
+    assert all(row["out"]["after_failure"] <= 3200 for row in found["loads"])
+
+
+def test_more_brokers_and_their_plan(run: Run, cluster: str, tmp_path: Path) -> None:
+    words = ("size", cluster, "--headroom", "60%", "--survive", "none")
+    ended = run(*words, "-o", "plan")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("9 brokers with 60% headroom; today 6\n")
+    assert "To add, with the capacities that most have: 7:a, 8:b, 9:c" in ended.out
+    assert "Written: plan" in ended.out
+    plan = json.loads((tmp_path / "plan/plan.json").read_text())
+    assert plan["options"]["add_broker"] == ["7:a", "8:b", "9:c"]
+    assert run("check", "plan").code == 0
+    held = dict.fromkeys(range(1, 10), 0)
+    for row in plan["partitions"]["after"]:
+        for broker in row:
+            held[broker] += 100
+    found = run(*words, "--json").json
+    assert {row["broker"]: row["disk"]["load"] for row in found["loads"]} == held
+    assert max(held.values()) <= 800
+
+
+def test_a_gap(run: Run, tmp_path: Path) -> None:
+    """Three large partitions beside three small ones: no two brokers take over from each other."""
+    value = {
+        "brokers": [
+            {"id": k, "network_out_bytes_per_second": 100, "disk_bytes": 10} for k in (1, 2, 3)
+        ],
+        "partitions": [
+            {
+                "topic": "t",
+                "partition": p,
+                "replicas": [1 + p % 3, 1 + (p + 1) % 3],
+                "size_bytes": 1,
+                "bytes_in_per_second": 0,
+                "bytes_out_per_second": 45,
+            }
+            for p in range(5)
+        ],
+    }
+    (tmp_path / "tight.json").write_text(json.dumps(value))
+    found = run("size", "tight.json", "--headroom", "0%", "--json").json
+    assert found["lower_bound"] <= found["brokers"]
+    text = run("size", "tight.json", "--headroom", "0%").out
+    assert ("Fewer are proven not to suffice" in text) == found["proven"]
+    assert ("no placement was found" in text) == (not found["proven"])
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "problem"),
+    [
+        (("--headroom", "100%"), 2, "--headroom 100%: must be below 100%"),
+        (("--survive", "zone"), 2, "--survive: 'zone': expected broker or rack or none"),
+        (("--member-rate", "9"), 2, "cluster.json: is a cluster: leave out --member-rate"),
+        (("--headroom", "99%"), 1, "t-0 alone takes 100 bytes of disk, a broker may use 20: no "),
+    ],
+)
+def test_refused_clusters(
+    run: Run, cluster: str, words: tuple[str, ...], code: int, problem: str
+) -> None:
+    ended = run("size", cluster, *words)
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith(f"partage: {problem}")
+    assert ended.err.count("\n") == 1
+
+
+def test_no_capacities(run: Run, cluster: str, tmp_path: Path) -> None:
+    value = json.loads((tmp_path / cluster).read_text())
+    for broker in value["brokers"]:
+        del broker["disk_bytes"], broker["network_out_bytes_per_second"]
+    (tmp_path / cluster).write_text(json.dumps(value))
+    ended = run("size", cluster, "-o", "plan")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "capacities: none can be counted: list disk_bytes of all brokers or, " in ended.err
+    assert not (tmp_path / "plan").exists()
 
 
 def test_without_weights(run: Run, tmp_path: Path) -> None:

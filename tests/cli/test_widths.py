@@ -81,7 +81,7 @@ CALLS: Mapping[Way, list[Way]] = {
     ("report",): [("plan",)],
     ("assign",): list(assign_calls()),
     ("simulate",): list(simulate_calls()),
-    ("size",): [("weighted.json", "--member-rate", "8")],
+    ("size",): [("weighted.json", "--member-rate", "8"), ("cluster.json", "--headroom", "60%")],
     ("partition",): [("a", "order-1", "x" * 200, "--partitions", "12")],
     ("snapshot",): [(*RUNNING, "-o", "snapshot.json")],
     ("groups",): [RUNNING],

@@ -78,8 +78,11 @@ def resources_of(problem: Problem, headroom: Fraction) -> tuple[list[Resource], 
         else:
             counted.append(Resource(name, *each[name], 1 - headroom))
     if not counted:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise InputError("capacities", f"no resource can be counted: {reasons}")
+        raise InputError(
+            "capacities",
+            "none can be counted: list disk_bytes of all brokers or, where rates are known, "
+            "network_in_bytes_per_second or network_out_bytes_per_second",
+        )
     return counted, left_out
 
 

@@ -3,7 +3,7 @@
 The plans are those of ``partage plan --balance load``, with its tolerance or, where that is close,
 a small one. If survivors of a failure send too much, followers are put in another order. Where no
 plan fits, more brokers are tried in growing steps, then the numbers between. A number that is found
-is shown by its placement; that fewer cannot do is claimed only where the bound says so.
+is shown by its placement; that fewer do not suffice is claimed only where the bound proves it.
 """
 
 from __future__ import annotations
