@@ -134,10 +134,13 @@ def test_fewer_brokers(run: Run, cluster: str) -> None:
     assert (ended.code, ended.err) == (0, "")
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     title = "3 brokers with 10% headroom, also with any one broker down; today 6"
-    assert lines[0] == title
     reason = "a partition has 3 replicas on distinct brokers"
-    assert lines[1] == f"Fewer are proven not to suffice: {reason}."
-    assert lines[2] == "Not needed: 4, 5, 6"
+    assert lines[-5:-1] == [
+        title,
+        f"Fewer are proven not to suffice: {reason}.",
+        "Not needed: 4, 5, 6",
+        "",
+    ]
     assert "disk ≥ 3 90.0% 90.0%" in lines
     assert "network in is not counted: brokers list no network_in_bytes_per_second" in lines
     removed = " ".join(f"--remove-broker {k}" for k in (4, 5, 6))
@@ -165,7 +168,7 @@ def test_more_brokers_and_their_plan(run: Run, cluster: str, tmp_path: Path) -> 
     words = ("size", cluster, "--headroom", "60%", "--survive", "none")
     ended = run(*words, "-o", "plan")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith("9 brokers with 60% headroom; today 6\n")
+    assert "\n9 brokers with 60% headroom; today 6\n" in ended.out
     assert "To add, with the capacities that most have: 7:a, 8:b, 9:c" in ended.out
     assert "Written: plan" in ended.out
     plan = json.loads((tmp_path / "plan/plan.json").read_text())

@@ -206,7 +206,7 @@ def _size_group(
 ) -> None:
     from partage.consumers.size import fewest_members
     from partage.errors import InputError, read_parameter
-    from partage.report.member_size_tables import print_group_size
+    from partage.report.size_tables import print_group_size
     from partage.units import Rate
 
     speed = read_parameter("member_rate", Rate.of, member_rate)

@@ -20,6 +20,12 @@ _DOWN = {
 
 def print_cluster_size(found: ClusterSize, console: Console) -> None:
     """Print the answer, why it is not less, and the use of each resource and broker."""
+    printing.answered(
+        console, lambda: _print_answer(found, console), lambda: _print_details(found, console)
+    )
+
+
+def _print_answer(found: ClusterSize, console: Console) -> None:
     console.print(
         Text(
             f"{units.plural(found.brokers, 'broker')} with {float(found.asked.headroom):.0%} "
@@ -36,8 +42,11 @@ def print_cluster_size(found: ClusterSize, console: Console) -> None:
         numbers = f"{gap[0]:,}" if len(gap) == 1 else f"{gap[0]:,} to {gap[-1]:,}"
         console.print(Text(f"For {numbers}, no placement was found{_missed(found)}."))
     _print_changes(found, console)
-    console.print()
+
+
+def _print_details(found: ClusterSize, console: Console) -> None:
     _print_resources(found, console)
+    console.print()
     _print_brokers(found, console)
     if found.usage.offline:
         lost = units.plural(found.usage.offline, "partition")
@@ -89,8 +98,8 @@ def _print_changes(found: ClusterSize, console: Console) -> None:
             Text(f"To add, with the capacities that most have: {printing.some(added, _MANY)}")
         )
     if found.brokers == found.today:
-        fits = "holds this load as it is" if found.now.fits else "does not hold this load"
-        console.print(Text(f"Today's placement {fits}"))
+        fits = "keeps" if found.now.fits else "does not keep"
+        console.print(Text(f"Today's placement {fits} the headroom."))
 
 
 def _print_resources(found: ClusterSize, console: Console) -> None:
@@ -107,7 +116,6 @@ def _print_resources(found: ClusterSize, console: Console) -> None:
             units.MISSING if after is None else f"{after:.1%}",
         )
     console.print(table)
-    console.print()
 
 
 def _print_brokers(found: ClusterSize, console: Console) -> None:
