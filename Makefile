@@ -61,7 +61,7 @@ test-faults: environment java
 
 # The documentation as pages, in site/; a broken link or a warning fails.
 site: environment
-	$(RUN) zensical build --clean --strict
+	$(RUN) python scripts/build_site.py
 
 # All comparisons, then the pages. SIZE=small takes a few minutes, large over an hour. Fetches
 # the peers into the user's cache folder.

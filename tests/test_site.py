@@ -32,8 +32,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     """The address of the site, built and served."""
-    program = Path(sys.executable).parent / "zensical"
-    subprocess.run([program, "build", "--clean", "--strict"], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, ROOT / "scripts" / "build_site.py"], check=True)
     handler = partial(Quiet, directory=str(ROOT / "site"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
