@@ -63,6 +63,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "report": (("plan",), ()),
     "assign": (("group.json",), ("--assignor", "range")),
     "simulate": (("scenario.json",), ("--assignor", "range")),
+    "place": (("new", "small.json"), ("--partitions", "3", "--replication-factor", "1")),
     "size": (("group.json",), ("--member-rate", "9")),
     "profile": (("records.jsonl",), ("-o", "out")),
     "keys": (("records.jsonl",), ("--partitions", "2")),

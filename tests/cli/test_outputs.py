@@ -46,7 +46,7 @@ READ = {
 }
 """Options by name and arguments by metavar that name input."""
 
-NO_PATHS = {"ID", "KEY", "RATE|auto"}
+NO_PATHS = {"ID", "KEY", "RATE|auto", "TOPIC"}
 
 PLAN_READ = {("check",), ("verify",)}
 PLAN_WRITTEN: dict[Way, tuple[str, ...]] = {

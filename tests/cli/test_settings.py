@@ -26,6 +26,7 @@ Run = Callable[..., Any]
 NOT_PATHS = {
     *("DAYS", "DURATION", "FACTOR", "HOST:PORT", "ID", "ID:RACK", "N", "NAME", "NAME,…"),
     *(
+        "ID,…",
         "FILE|URL",  # a form of its own, bytes_in=FILE: looked for where the command runs
         "LABEL=NAME,…",
         "N,…",

@@ -77,6 +77,10 @@ CALLS: Mapping[Way, list[Way]] = {
         ("cluster-256.json", "--verbose"),
     ],
     ("compare",): [("cluster.json",), ("cluster.json", "--verbose"), ("cluster-256.json",)],
+    ("place",): [
+        ("new", "cluster.json", "--partitions", "12", "--replication-factor", "3", "--json"),
+        ("kafka", "cluster.json", "--partitions", "30"),
+    ],
     ("check",): [("plan",), ("broken",)],
     ("report",): [("plan",)],
     ("assign",): list(assign_calls()),

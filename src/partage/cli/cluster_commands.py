@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from partage.brokers.declaration import COMPARE, PLAN
 from partage.brokers.options import PlanOptions
-from partage.cli import next_step, output, settings
+from partage.cli import next_step, output
 from partage.cli.arguments import (
     BootstrapServer,
     CommandConfig,
@@ -18,20 +17,12 @@ from partage.cli.arguments import (
     Picture,
     PlanArgument,
 )
+from partage.cli.cluster_argument import ClusterOrRunning, cluster_or_running
 from partage.cli.compat import get_current_context
 from partage.cli.loads import Loads
-from partage.cli.plan_options import CLUSTER_HELP, Strategies, problem_of
+from partage.cli.plan_options import Strategies, problem_of
 from partage.cli.spelling import spelled
 from partage.units import plural
-
-if TYPE_CHECKING:
-    from partage.cluster import Cluster
-
-
-ClusterOrRunning = Annotated[
-    str | None,
-    typer.Argument(metavar="CLUSTER", help=f"{CLUSTER_HELP} By default the running cluster."),
-]
 
 
 def plan(
@@ -80,7 +71,7 @@ def plan(
     output.check_files(picture=picture)
     with output.progress(quiet=json) as progress:
         progress("reading")
-        source = _cluster(cluster, loads.sizes, bootstrap_server, command_config)
+        source = cluster_or_running(cluster, loads.sizes, bootstrap_server, command_config)
         made = solve(problem_of(source, options, loads), progress)
         reasons = None
         if explain is not None:
@@ -149,7 +140,7 @@ def compare(
     from partage.brokers.compare import Comparison, deterministic, solve_with_each
 
     with output.progress(quiet=json) as progress:
-        source = _cluster(cluster, loads.sizes, bootstrap_server, command_config)
+        source = cluster_or_running(cluster, loads.sizes, bootstrap_server, command_config)
         problem = problem_of(source, options, loads)
         answers = solve_with_each(problem, strategies, progress)
         found = Comparison(answers, deterministic(problem, answers, progress)).to_json()
@@ -236,32 +227,3 @@ def report(plan: PlanArgument, json: Json = False) -> None:
         output.print_json({"report": path})
     else:
         output.print_line(output.console(), path)
-
-
-def _cluster(
-    path: str | None, sizes: str | None, bootstrap_server: str | None, command_config: str | None
-) -> str | Cluster:
-    """The path of the cluster's file, or without one the running cluster."""
-    from partage.errors import InputError
-
-    if path is not None:
-        if settings.typed("bootstrap_server") or settings.typed("command_config"):
-            raise InputError(
-                "bootstrap_server", "cannot be combined with a CLUSTER: give one of them"
-            )
-        return path
-    if sizes is not None:
-        raise InputError("sizes", "a running cluster reports its sizes itself")
-    if not (bootstrap_server or command_config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")):
-        raise InputError(
-            "CLUSTER",
-            "is missing: name a file, or a running cluster with `bootstrap_server` HOST:PORT",
-        )
-    from partage.live.admin.connection import Connection
-    from partage.live.admin.snapshot import take_snapshot
-
-    with Connection.of(bootstrap_server, command_config).admin() as admin:
-        found = take_snapshot(admin, groups=False, throttles=False)
-    for warning in found.warnings:
-        output.print_aside(f"! {warning}")
-    return found.cluster()

@@ -33,6 +33,10 @@ SECTIONS: Mapping[str, Mapping[str, Listed]] = {
         "report": Listed(
             "cluster_commands", "Write plan/report.html again: one file that needs no network."
         ),
+        "place": Listed(
+            "place_command",
+            "Decide where a new topic, or more partitions of one, make the cluster the most even.",
+        ),
         "size": Listed(
             "size_command", "Find how few brokers a cluster needs, or how few members a group."
         ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -363,16 +362,8 @@ def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address:
         known = rate, ready.warnings, output.console(), ready.required, ready.source
         cluster = f"Cluster {ready.cluster.cluster_id} at {address}"
         print_pending_changes(ready.plan, statuses, *known, cluster)
-    if options.yes or not left:
-        return
-    if not sys.stdin.isatty():
-        raise InputError(
-            "--yes",
-            "is needed here, because there is no terminal to ask on: nothing was changed",
-        )
-    question = "Apply the plan?" if ready.plan.direction == "forward" else "Roll back?"
-    if not typer.confirm(question, err=True):
-        raise typer.Exit(1)
+    if not options.yes and left:
+        output.ask("Apply the plan?" if ready.plan.direction == "forward" else "Roll back?")
 
 
 @contextmanager

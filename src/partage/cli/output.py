@@ -30,6 +30,7 @@ from typer.core import TyperOption
 
 from partage.cli.arguments import assignor_names, strategy_names
 from partage.cli.compat import help_printer, keep_values_of_their_type
+from partage.errors import InputError
 from partage.printable import printable
 from partage.redaction import redacted
 
@@ -179,6 +180,17 @@ def print_log(text: str) -> None:
 def print_aside(line: str) -> None:
     """Print a line that is not the result on stderr: progress, a warning, an error."""
     print(printable(redacted(line)), file=sys.stderr, flush=True)
+
+
+def ask(question: str) -> None:
+    """Ask before something is changed; a no exits with 1. Raises InputError without a terminal."""
+    if not sys.stdin.isatty():
+        raise InputError(
+            "--yes",
+            "is needed here, because there is no terminal to ask on: nothing was changed",
+        )
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(1)
 
 
 def redact_other_messages() -> None:

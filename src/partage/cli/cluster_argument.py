@@ -1,0 +1,48 @@
+"""The argument CLUSTER of commands that also take the running cluster."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from partage.cli import output, settings
+from partage.cli.plan_options import CLUSTER_HELP
+
+if TYPE_CHECKING:
+    from partage.cluster import Cluster
+
+ClusterOrRunning = Annotated[
+    str | None,
+    typer.Argument(metavar="CLUSTER", help=f"{CLUSTER_HELP} By default the running cluster."),
+]
+
+
+def cluster_or_running(
+    path: str | None, sizes: str | None, bootstrap_server: str | None, command_config: str | None
+) -> str | Cluster:
+    """The path of the cluster's file, or without one the running cluster."""
+    from partage.errors import InputError
+
+    if path is not None:
+        if settings.typed("bootstrap_server") or settings.typed("command_config"):
+            raise InputError(
+                "bootstrap_server", "cannot be combined with a CLUSTER: give one of them"
+            )
+        return path
+    if sizes is not None:
+        raise InputError("sizes", "a running cluster reports its sizes itself")
+    if not (bootstrap_server or command_config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")):
+        raise InputError(
+            "CLUSTER",
+            "is missing: name a file, or a running cluster with `bootstrap_server` HOST:PORT",
+        )
+    from partage.live.admin.connection import Connection
+    from partage.live.admin.snapshot import take_snapshot
+
+    with Connection.of(bootstrap_server, command_config).admin() as admin:
+        found = take_snapshot(admin, groups=False, throttles=False)
+    for warning in found.warnings:
+        output.print_aside(f"! {warning}")
+    return found.cluster()
