@@ -126,12 +126,13 @@ def page(title: str, show: Callable[[Console], None]) -> str:
     css = "".join(map(asset, ("page.css", "result.css", STYLE)))
     script = asset("scripts/scroll.js")
     first, *cards = console.cards
+    lead = _lead(first.blocks)
     shown = template("result.html").render(
         command=title,
         title=f"partage {title}: {first.title}",
         headline=first.title,
-        lead=[block for block in first.blocks if _leads(block)],
-        cards=[Card("", [block for block in first.blocks if not _leads(block)]), *cards],
+        lead=lead,
+        cards=[Card("", [block for block in first.blocks if block not in lead]), *cards],
         css=Markup(css),
         script=Markup(script),
         policy=policy(css, script),
@@ -139,10 +140,18 @@ def page(title: str, show: Callable[[Console], None]) -> str:
     return markup_with_checksum(shown)
 
 
-def _leads(block: Block) -> bool:
-    """Whether a part of the first card stands below the headline: text, but no explanation of a
-    table."""
-    return isinstance(block, Paragraph) and any(tone != "muted" for _, tone in block.pieces)
+def _lead(first: list[Block]) -> list[Block]:
+    """What of the first card stands below the headline: its text, but no explanation of a table. A
+    card of text and lists alone would be half empty, so all of it does."""
+    if not any(
+        isinstance(one, Drawing) or (isinstance(one, Grid) and one.headings) for one in first
+    ):
+        return first
+    return [
+        one
+        for one in first
+        if isinstance(one, Paragraph) and any(tone != "muted" for _, tone in one.pieces)
+    ]
 
 
 def _grid(console: Console, table: Table) -> Grid:
