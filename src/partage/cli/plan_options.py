@@ -29,7 +29,7 @@ Strategies = Annotated[
 
 def problem_of(cluster: str | Cluster, options: PlanOptions, loads: Loads) -> Problem:
     """The planning problem of a cluster, or of its file. Raises InputError."""
-    from partage.brokers.planning import posed
+    from partage.brokers.posing import posed
     from partage.cluster import Cluster
 
     profile = loads.measured()

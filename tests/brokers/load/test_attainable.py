@@ -13,7 +13,7 @@ from partage.brokers.load import LoadModel
 from partage.brokers.load.attainable import attainable_loads
 from partage.brokers.load.model import HELD, LED
 from partage.brokers.options import PlanOptions
-from partage.brokers.planning import posed
+from partage.brokers.posing import posed
 from tests.brokers.load.test_plans import a_large_cluster, stage
 
 Json = dict[str, Any]

@@ -1,0 +1,100 @@
+"""From a cluster, options and measured loads to a planning problem."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.options import GIVEN, PlanOptions
+from partage.brokers.problem import Problem
+from partage.brokers.strategies import strategy_named
+from partage.cluster import Cluster
+from partage.errors import InputError
+from partage.period import shown
+from partage.units import plural
+
+if TYPE_CHECKING:
+    from partage.measured_loads import Measured, Profile
+
+
+def posed(
+    cluster: Cluster,
+    options: PlanOptions,
+    profile: Profile | str | os.PathLike[str] | None = None,
+) -> Problem:
+    """The planning problem, with the loads that were measured. Raises InputError."""
+    strategy_named(options.strategy)
+    if options.strategy == GIVEN and options.reassignment is None:
+        raise InputError(f"strategy {GIVEN}", "needs replica lists: give `reassignment`")
+    if profile is None:
+        return Problem.resolve(cluster, options)
+    from partage.measured_loads import Profile
+
+    if not isinstance(profile, Profile):
+        profile = Profile.read(profile)
+    measured = profile.aligned(cluster)
+    rates = measured.bytes_per_second
+    cluster, loads, warnings = _sized(cluster, profile, measured)
+    reads = profile.bytes_out(cluster) if options.by_load else None
+    if reads is not None:
+        cluster, known = _read(cluster, reads)
+        loads.append(
+            f"bytes out: what groups consumed between samples, of {plural(known, 'partition')}"
+        )
+    problem = Problem.resolve(cluster, options, rates)
+    if rates is not None:
+        problem.loads.append(f"rates: {profile.rates}")
+    problem.loads.extend(loads)
+    problem.warnings.extend(warnings + _measured_warnings(measured))
+    return problem
+
+
+def _sized(
+    cluster: Cluster, profile: Profile, measured: Measured
+) -> tuple[Cluster, list[str], list[str]]:
+    """The cluster with the sizes it lacks, where they come from, and warnings.
+
+    Sizes of log dirs are preferred to bytes of records; expected sizes to those of the cluster's
+    own file.
+    """
+    if profile.horizon and (measured.size_bytes < 0).all():
+        raise InputError("horizon", f"{profile.path} has no log-dir sizes: measure with `sizes`")
+    sizes, loads, warnings = cluster.size_bytes, [], []
+    sampled = measured.size_bytes >= 0
+    taken = sampled if profile.horizon else sampled & (sizes < 0)
+    if taken.any() and measured.sampled is not None:
+        sizes = np.where(taken, measured.size_bytes, sizes)
+        ahead = f", expected {profile.horizon:g} days later" if profile.horizon else ""
+        loads.append(f"sizes: log dirs, {shown(measured.sampled)}{ahead}")
+    counted = (sizes < 0) & (measured.bytes >= 0)
+    if counted.any():
+        sizes = np.where(counted, measured.bytes, sizes)
+        warnings.append(
+            "sizes that the cluster file lacks are taken from the profile: the bytes of the "
+            "records measured, which retention may since have dropped"
+        )
+    return cluster.with_sizes(sizes), loads, warnings
+
+
+def _read(cluster: Cluster, bytes_out: npt.NDArray[np.float64]) -> tuple[Cluster, int]:
+    """The cluster with measured bytes out where they are known, and of how many partitions."""
+    known = ~np.isnan(bytes_out)
+    own = np.full(len(known), np.nan) if cluster.bytes_out is None else cluster.bytes_out
+    return replace(cluster, bytes_out=np.where(known, bytes_out, own)), int(known.sum())
+
+
+def _measured_warnings(measured: Measured) -> list[str]:
+    found = []
+    if measured.bytes_per_second is None:
+        return []
+    for names, what in (
+        (measured.not_measured, "without a record in the profile, rate 0"),
+        (measured.not_in_cluster, "of the profile are not in the cluster: ignored"),
+    ):
+        if names:
+            found.append(f"{len(names)} partitions {what} ({names[0]}{' …' if names[1:] else ''})")
+    return found
