@@ -10,50 +10,57 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias
 
 from partage.brokers.options import GIVEN
-from partage.brokers.problem import Problem
-from partage.brokers.strategies.bin_packing import bin_packing
-from partage.brokers.strategies.exact import exact
-from partage.brokers.strategies.generate import generate
-from partage.brokers.strategies.given import given
-from partage.brokers.strategies.greedy import greedy
-from partage.brokers.strategies.leader_flow import leader_flow
-from partage.brokers.strategies.mip import mip
-from partage.brokers.strategies.permutation import permutation
-from partage.brokers.strategies.rack_greedy import rack_greedy
-from partage.brokers.strategies.three_flows import three_flows
 from partage.errors import InputError, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from partage.brokers.problem import Problem
+
+Decide: TypeAlias = "Callable[[Problem], npt.NDArray[np.int64]]"
 
 
 @dataclass(frozen=True)
 class Strategy:
     """``decide`` returns the replica lists or, if not ``ordered``, the replica sets."""
 
-    decide: Callable[[Problem], npt.NDArray[np.int64]]
+    decide: Decide
     ordered: bool = True
 
 
+def imported(name: str) -> Decide:
+    """The function that has the same name as its module here, imported when it is called: help
+    and shell completion need only the names of strategies."""
+
+    def decide(problem: Problem) -> npt.NDArray[np.int64]:
+        function: Decide = getattr(import_module(f"{__name__}.{name}"), name)
+        return function(problem)
+
+    return decide
+
+
 STRATEGIES: dict[str, Strategy] = {
-    "exact": Strategy(exact, ordered=False),
-    "generate": Strategy(generate),
-    "leader-flow": Strategy(leader_flow),
-    "greedy": Strategy(greedy),
-    "rack-greedy": Strategy(rack_greedy),
-    "bin-packing": Strategy(bin_packing),
-    "permutation": Strategy(permutation),
-    "mip": Strategy(mip),
-    "three-flows": Strategy(three_flows),
+    "exact": Strategy(imported("exact"), ordered=False),
+    "generate": Strategy(imported("generate")),
+    "leader-flow": Strategy(imported("leader_flow")),
+    "greedy": Strategy(imported("greedy")),
+    "rack-greedy": Strategy(imported("rack_greedy")),
+    "bin-packing": Strategy(imported("bin_packing")),
+    "permutation": Strategy(imported("permutation")),
+    "mip": Strategy(imported("mip")),
+    "three-flows": Strategy(imported("three_flows")),
 }
 
 
 def strategy_named(name: str) -> Strategy:
     """The strategy of that name. Raises InputError, which lists the known ones."""
     if name == GIVEN:
-        return Strategy(given)
+        return Strategy(imported("given"))
     if name not in STRATEGIES:
         raise InputError(f"strategy {shown(name)}", f"expected one of {', '.join(STRATEGIES)}")
     return STRATEGIES[name]
