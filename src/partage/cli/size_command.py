@@ -117,7 +117,7 @@ def _size_cluster(
     json: bool,
 ) -> None:
     from partage.brokers.directory import REPORT, check_writable
-    from partage.brokers.planning import posed
+    from partage.brokers.posing import posed
     from partage.brokers.sizing import Requirement, fewest_brokers
     from partage.brokers.solving import solve
     from partage.report.broker_size_tables import print_cluster_size

@@ -15,7 +15,7 @@ from typing import Any
 from partage.brokers.load.model import capacity_of
 from partage.brokers.option_values import NewBroker
 from partage.brokers.options import PlanOptions
-from partage.brokers.planning import posed
+from partage.brokers.posing import posed
 from partage.brokers.problem import Problem, usual_broker
 from partage.brokers.sizing.bounds import Bound, LowerBounds, needed
 from partage.brokers.sizing.choice import fewer, more
