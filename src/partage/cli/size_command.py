@@ -183,16 +183,13 @@ def _read_group(path: str) -> Group:
 
 
 def _plan_call(found: ClusterSize) -> list[str]:
-    """The command that plans the change: ``plan``, or this one where it orders followers."""
-    if found.found.ordered:
+    """The command that plans the change: ``plan``, or this one if its placement is another."""
+    if found.found.changed:
         return next_step.same_call("size", more=("-o", "plan/"))
     given = found.found.options.given()
-    several = [(name, one) for name in _CHANGES for one in given.get(name, ())]
-    single = [(name, given[name]) for name in ("balance", "tolerance") if name in given]
-    words = [
-        part for name, one in several + single for part in (f"--{name.replace('_', '-')}", one)
-    ]
-    return next_step.same_call("plan", more=(*words, "-o", "plan/"))
+    changes = [(name, one) for name in _CHANGES for one in given.get(name, ())]
+    words = [part for name, one in changes for part in (f"--{name.replace('_', '-')}", one)]
+    return next_step.same_call("plan", more=(*words, "--balance", "load", "-o", "plan/"))
 
 
 def _size_group(

@@ -1,14 +1,16 @@
 """Find the fewest brokers: from the lower bound upwards, plans are made until one fits.
 
-The plans are those of ``partage plan --balance load``, with its tolerance or, where that is close,
-a small one. If survivors of a failure send too much, followers are put in another order. Where no
-plan fits, more brokers are tried in growing steps, then the numbers between. A number that is found
-is shown by its placement; that fewer do not suffice is claimed only where the bound proves it.
+The plans are those of ``partage plan --balance load``. Where one does not fit, others take over
+what leaders send (``takeovers``), then a placement is searched that only keeps the limits
+(``fitting``). Where none fits, more brokers are tried in growing steps, then the numbers between. A
+number that is found is shown by its placement; that fewer do not suffice is claimed only where the
+bound proves it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +21,10 @@ from partage.brokers.posing import posed
 from partage.brokers.problem import Problem, usual_broker
 from partage.brokers.sizing.bounds import Bound, LowerBounds, needed
 from partage.brokers.sizing.choice import fewer, more
+from partage.brokers.sizing.fitting import fitted
 from partage.brokers.sizing.requirement import Requirement
 from partage.brokers.sizing.resources import Resource, resources_of
-from partage.brokers.sizing.takeovers import order_followers
+from partage.brokers.sizing.takeovers import spread_takeovers
 from partage.brokers.sizing.usage import Usage, Use, usage_of
 from partage.brokers.solving import placed
 from partage.cluster import Cluster
@@ -31,11 +34,6 @@ from partage.errors import CannotError, InputError
 from partage.measured_loads import Profile
 from partage.units import plural
 
-_SMALL = "2%"
-"""The tolerance of plans that are tried where that of the planner, 5%, misses by at most ..."""
-_CLOSE = 1.05
-"""... this share of a limit."""
-
 _STEPS = 8
 """Numbers tried above the lower bound before the search gives up: in steps of 1, 2, 4, …"""
 
@@ -43,16 +41,14 @@ _STEPS = 8
 @dataclass(frozen=True, eq=False)
 class Attempt:
     """A plan with so many ``brokers``: its ``options``, the placement ``after`` and its usage.
-    ``ordered``: followers are in another order than in the plan. ``after`` and ``usage`` are None
-    where no placement was found, for a reason that ``cannot`` states."""
+    ``changed``: it differs from the placement of the plan with these options."""
 
     brokers: int
     options: PlanOptions
     problem: Problem
     after: Cluster | None = None
     usage: Usage | None = None
-    ordered: bool = False
-    cannot: str = ""
+    changed: bool = False
 
     @property
     def fits(self) -> bool:
@@ -109,7 +105,7 @@ class ClusterSize:
     def plan_options(self) -> PlanOptions:
         """The options with which ``plan`` makes this placement."""
         options, after = self.found.options, self.found.after
-        if not self.found.ordered or after is None:
+        if not self.found.changed or after is None:
             return options
         lists = Reassignment.from_json(after.to_reassignment(), "partage size")
         return PlanOptions(
@@ -208,33 +204,36 @@ class _Maker:
     def attempt(self, brokers: int) -> Attempt:
         """The plan with so many brokers that comes closest."""
         self.report(f"trying {plural(brokers, 'broker')}")
-        first = self._with(brokers, None)
-        if first.fits or first.overload > _CLOSE:
-            return first
-        return min(first, self._with(brokers, _SMALL), key=lambda one: one.overload)
-
-    def _with(self, brokers: int, tolerance: str | None) -> Attempt:
-        cluster, today = self.cluster, int(self.cluster.alive.sum())
+        today = int(self.cluster.alive.sum())
         options = PlanOptions(
-            remove_broker=fewer(cluster, self.resources, brokers) if brokers < today else (),
-            add_broker=list(map(str, more(cluster, brokers))),
+            remove_broker=fewer(self.cluster, self.resources, brokers) if brokers < today else (),
+            add_broker=list(map(str, more(self.cluster, brokers))),
             balance="load",
-            tolerance=tolerance,
         )
-        problem = posed(cluster, options, self.profile)
-        try:
+        problem = posed(self.cluster, options, self.profile)
+        best = Attempt(brokers, options, problem)
+        for after, changed in self._placements(problem):
+            usage = usage_of(problem, after, self.resources, self.asked)
+            one = Attempt(brokers, options, problem, after, usage, changed)
+            best = min(best, one, key=lambda one: one.overload)
+            if best.fits:
+                break
+        return best
+
+    def _placements(self, problem: Problem) -> Iterator[tuple[Cluster, bool]]:
+        """Placements to measure, and whether each differs from the plan."""
+        sends = self.asked.failures and any(one.led for one in self.resources)
+
+        def spread(after: Cluster) -> Cluster:
+            return spread_takeovers(problem, after, self.resources, self.asked)
+
+        with suppress(CannotError):  # a disk would overflow
             after = placed(problem)
-        except CannotError as error:
-            return Attempt(brokers, options, problem, cannot=str(error))
-        usage = usage_of(problem, after, self.resources, self.asked)
-        plan = Attempt(brokers, options, problem, after, usage)
-        sent = next((one for one in self.resources if one.led), None)
-        if usage.fits or sent is None or not self.asked.failures:
-            return plan
-        after = order_followers(after, sent, self.asked)
-        usage = usage_of(problem, after, self.resources, self.asked)
-        ordered = Attempt(brokers, options, problem, after, usage, ordered=True)
-        return min(plan, ordered, key=lambda one: one.overload)
+            yield after, False
+            if sends:
+                yield spread(after), True
+        after = fitted(problem, self.resources, self.asked)
+        yield spread(after) if sends else after, True
 
 
 def _search(attempt: Callable[[int], Attempt], least: int) -> tuple[Attempt, Attempt | None]:
