@@ -57,19 +57,23 @@ def test_more_members(run: Run, group: str) -> None:
     assert (found["members"], sum(found["loads"].values())) == (3, 100)
 
 
+def write_profile(folder: Path, rates: list[float], peaks: list[float]) -> str:
+    """A profile of the partitions of ``t``."""
+    count = len(rates)
+    table = {"topic": ["t"] * count, "partition": list(range(count)), "records": [1] * count}
+    table |= {"bytes": [9] * count, "bytes_per_second": rates, "peak_bytes_per_second": peaks}
+    table |= {"distinct_keys": [1] * count, "null_keys": [0] * count}
+    (folder / "prof/partitions").mkdir(parents=True)
+    pq.write_table(pa.table(table), folder / "prof/partitions/part-0.parquet")
+    totals = {"records": count, "bytes": 9 * count, "rejected": 0, "topics": 1, "partitions": count}
+    about = {"format_version": 1, "sources": ["x"], "window_seconds": 60, "totals": totals}
+    (folder / "prof/profile.json").write_text(json.dumps(about))
+    return "prof"
+
+
 def test_a_profile(run: Run, group: str, tmp_path: Path) -> None:
     """Bytes per second of its partitions."""
-    table = {"topic": ["t"] * 4, "partition": [0, 1, 2, 3], "records": [1] * 4, "bytes": [9] * 4}
-    table |= {
-        "bytes_per_second": [4e6, 3e6, 2e6, 1e6],
-        "peak_bytes_per_second": [8e6, 3e6, 2e6, 1e6],
-    }
-    table |= {"distinct_keys": [1] * 4, "null_keys": [0] * 4}
-    (tmp_path / "prof/partitions").mkdir(parents=True)
-    pq.write_table(pa.table(table), tmp_path / "prof/partitions/part-0.parquet")
-    totals = {"records": 4, "bytes": 36, "rejected": 0, "topics": 1, "partitions": 4}
-    about = {"format_version": 1, "sources": ["x"], "window_seconds": 60, "totals": totals}
-    (tmp_path / "prof/profile.json").write_text(json.dumps(about))
+    write_profile(tmp_path, [4e6, 3e6, 2e6, 1e6], [8e6, 3e6, 2e6, 1e6])
     words = ("size", group, "--profile", "prof", "--member-rate", "10MB")
     ended = run(*words)
     assert "\n2 members for 10.0 MB/s, at 10.0 MB/s each with 20% headroom; today 3\n" in ended.out
@@ -181,6 +185,27 @@ def test_more_brokers_and_their_plan(run: Run, cluster: str, tmp_path: Path) -> 
     found = run(*words, "--json").json
     assert {row["broker"]: row["disk"]["load"] for row in found["loads"]} == held
     assert max(held.values()) <= 800
+
+
+def test_measured_rates_of_a_cluster(run: Run, cluster: str, tmp_path: Path) -> None:
+    """The network counts with the rates of the profile; the next command uses it, too."""
+    value = json.loads((tmp_path / cluster).read_text())
+    for part in value["partitions"]:
+        del part["bytes_in_per_second"], part["bytes_out_per_second"]
+    (tmp_path / cluster).write_text(json.dumps(value))
+    words = ("size", cluster, "--headroom", "0%")
+    assert run(*words, "--json").json["not_counted"]["out"].startswith("no rates are known: add ")
+    write_profile(tmp_path, [100.0] * 18, [400.0] * 18)
+    measured = run(*words, "--profile", "prof", "--json").json
+    assert measured["brokers"] == 3
+    # a leader sends its rate three times: to a consumer and two followers
+    assert sum(row["out"]["load"] for row in measured["loads"]) == 18 * 300
+    peak = run(*words, "--profile", "prof", "--rate", "peak", "--json").json
+    assert (peak["lower_bound"], peak["limiting"]["resource"]) == (7, "out")
+    assert 7 <= peak["brokers"] <= 9
+    text = run(*words, "--profile", "prof", "--rate", "peak").out
+    assert "partage " in text.splitlines()[-1]
+    assert "--profile prof --rate peak" in text.splitlines()[-1]
 
 
 def test_a_gap(run: Run, tmp_path: Path) -> None:

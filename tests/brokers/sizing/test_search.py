@@ -113,9 +113,9 @@ def test_against_integer_programs(seed: int) -> None:
 
 
 def sized(chance: random.Random, brokers: int, survive: str) -> tuple[Json, ClusterSize]:
-    """Of 120 partitions in three racks."""
+    """Of 90 partitions in three racks."""
     loads = [
-        (3, chance.randint(1, 90), chance.randint(1, 9), chance.randint(1, 30)) for _ in range(120)
+        (3, chance.randint(1, 90), chance.randint(1, 9), chance.randint(1, 30)) for _ in range(90)
     ]
     limits = [sum(3 * load[k] for load in loads) // brokers for k in (1, 2)]
     sent = sum(o + 2 * i for _, _, i, o in loads) // brokers
