@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from partage.brokers.planning import posed
+from partage.brokers.posing import posed
 from partage.brokers.sizing import ClusterSize, Requirement, fewest_brokers
 from partage.brokers.solving import solve
 from partage.cluster import Cluster

@@ -10,7 +10,7 @@ import pytest
 
 from partage.brokers.figures import Placement
 from partage.brokers.options import PlanOptions
-from partage.brokers.planning import posed
+from partage.brokers.posing import posed
 from partage.brokers.sizing import Requirement
 from partage.brokers.sizing.resources import resources_of
 from partage.brokers.sizing.takeovers import spread_takeovers
