@@ -34,7 +34,7 @@ def completed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[s
 
 
 def test_commands_and_options(completed: Callable[..., list[str]]) -> None:
-    assert completed("pl") == ["plan"]
+    assert completed("co") == ["compare"]
     assert {"plan", "check", "sandbox", "what-if", "doctor"} <= set(completed(""))
     assert completed("sandbox", "st") == ["stop", "start"]
     assert completed("plan", "--add") == ["--add-broker"]
@@ -63,7 +63,7 @@ def test_completion_ignores_a_wrong_project_file(
     completed: Callable[..., list[str]], tmp_path: Path
 ) -> None:
     (tmp_path / "partage.toml").write_text("[pla")
-    assert completed("pl") == ["plan"]
+    assert completed("co") == ["compare"]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
@@ -74,7 +74,7 @@ def test_in_bash(tmp_path: Path) -> None:
     script = """
         source <(_PARTAGE_COMPLETE=source_bash partage)
         complete -p partage
-        COMP_WORDS=(partage pl); COMP_CWORD=1
+        COMP_WORDS=(partage co); COMP_CWORD=1
         _partage_completion partage
         echo "offered: ${COMPREPLY[*]}"
     """
@@ -89,7 +89,7 @@ def test_in_bash(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.splitlines()[-2:] == [
         "complete -o default -F _partage_completion partage",
-        "offered: plan",
+        "offered: compare",
     ]
 
 
