@@ -194,7 +194,7 @@ def test_measured_rates_of_a_cluster(run: Run, cluster: str, tmp_path: Path) -> 
         del part["bytes_in_per_second"], part["bytes_out_per_second"]
     (tmp_path / cluster).write_text(json.dumps(value))
     words = ("size", cluster, "--headroom", "0%")
-    assert run(*words, "--json").json["not_counted"]["out"].startswith("no rates are known: add ")
+    assert run(*words, "--json").json["not_counted"]["out"].startswith("no rates are known: give ")
     write_profile(tmp_path, [100.0] * 18, [400.0] * 18)
     measured = run(*words, "--profile", "prof", "--json").json
     assert measured["brokers"] == 3

@@ -495,9 +495,10 @@ READERS: tuple[Reader, ...] = (
             command("plan", "cluster.json", "--no-moves"),
             command("plan", "cluster.json", "--balance", "bytes", "--json", *_EXPLAINED),
             command("plan", "cluster.json", "--remove-broker", "2", "--json"),
+            command("size", "cluster.json", "--json"),
         ),
         ("cluster.formats",),
-        ("cluster CLUSTER", "cluster FILE"),
+        ("cluster CLUSTER", "cluster CLUSTER|GROUP", "cluster FILE"),
     ),
     Reader(
         "topics described",

@@ -74,7 +74,9 @@ def resources_of(problem: Problem, headroom: Fraction) -> tuple[list[Resource], 
         if not _listed(cluster, name):
             left_out[name] = f"brokers list no {key}"
         elif name != "disk" and not rates:
-            left_out[name] = "no rates are known: add `profile`, or bytes_in_per_second"
+            left_out[name] = (
+                "no rates are known: give a profile, or bytes_in_per_second of partitions"
+            )
         else:
             counted.append(Resource(name, *each[name], 1 - headroom))
     if not counted:

@@ -9,6 +9,7 @@ another one in the same rack with space for it. The change with the least excess
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 
@@ -44,7 +45,8 @@ def spread_takeovers(
 class _Takeovers:
     """``lists``: broker positions, leader first. ``taken`` [B + racks, B]: what each broker takes
     over when a broker fails, or a rack. ``sent``, ``limit`` [B]: of what leaders send. ``held``:
-    what each replica adds, the limits and the loads of the other resources."""
+    what each replica adds, the limits and the loads of the other resources. ``led``,
+    ``taken_over``: the rows that a broker leads, and takes over from what fails."""
 
     def __init__(
         self, problem: Problem, after: Cluster, resources: Sequence[Resource], asked: Requirement
@@ -66,6 +68,8 @@ class _Takeovers:
             for one in resources
             if not one.led
         ]
+        self.led: defaultdict[int, set[int]] = defaultdict(set)
+        self.taken_over: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
         row, column = np.nonzero(after.replicas >= 0)
         for each, _, load in self.held:
             np.add.at(load, after.replicas[row, column], each[row])
@@ -86,6 +90,8 @@ class _Takeovers:
 
     def relieve(self) -> None:
         """Make changes while a survivor exceeds its limit and a change helps."""
+        for row, order in enumerate(self.lists):
+            self._index(row, order)
         stuck = np.zeros(len(self.sent), dtype=np.bool_)
         for _ in range(_STEPS * len(self.usable)):
             most = np.where(stuck, 0, self._after() / self.limit)
@@ -127,21 +133,28 @@ class _Takeovers:
         fails = int(self.taken[:, broker].argmax())
         rows = [
             row
-            for row, order in enumerate(self.lists)
-            if order[0] == broker or (fails, broker) in self._takers(order)
+            for some in (self.led[broker], self.taken_over[fails, broker])
+            for row in sorted(some, key=lambda row: (-self.each[row], row))[:_ROWS]
         ]
-        rows.sort(key=lambda row: (-self.each[row], row))
-        led = [row for row in rows if self.lists[row][0] == broker]
-        taken = [row for row in rows if self.lists[row][0] != broker]
         others = self.usable[np.argsort((self._after() / self.limit)[self.usable], kind="stable")]
         best = (-_LEAST, -1, list[int]())
-        for row in led[:_ROWS] + taken[:_ROWS]:
+        for row in rows:
             for order in self._changes(row, others.tolist()):
                 best = min(best, (self._change(row, order), row, order))
         if best[1] < 0:
             return False
+        self._index(best[1], self.lists[best[1]], gone=True)
         self._make(best[1], best[2])
+        self._index(best[1], best[2])
         return True
+
+    def _index(self, row: int, order: list[int], *, gone: bool = False) -> None:
+        places = [self.led[order[0]], *(self.taken_over[one] for one in self._takers(order))]
+        for rows in places:
+            if gone:
+                rows.discard(row)
+            else:
+                rows.add(row)
 
     def _changes(self, row: int, others: Sequence[int]) -> Iterator[list[int]]:
         """Other orders of a list, and other brokers for its next replica."""
