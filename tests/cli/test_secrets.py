@@ -35,6 +35,7 @@ CANARIES = re.compile(f"{CANARY}|{PEM[:12]}|{PEM[-12:]}", re.IGNORECASE)
 COMMANDS: dict[str, tuple[str, ...]] = {
     "plan": (),
     "compare": (),
+    "place": ("new", "--partitions", "3", "--replication-factor", "2"),
     "snapshot": (),
     "groups": (),
     "apply": ("plan", "--yes"),

@@ -20,7 +20,7 @@ Run = Callable[..., Any]
 
 STRANGER = 12345
 
-CONFIRM = {"force", "overwrite", "yes"}
+CONFIRM = {"create", "force", "overwrite", "yes"}
 HARMLESS_FLAGS = {
     *(
         "append",
