@@ -9,7 +9,7 @@ BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra 
 # Commands start in half the time where Python may keep what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-failed test-all test-faults lint types site environment java chromium bench bench-page dist sbom clean
+.PHONY: demo test test-long test-failed test-all test-faults test-versions lint types site environment java chromium bench bench-page dist sbom clean
 .DEFAULT_GOAL := demo
 
 demo: environment java
@@ -52,6 +52,15 @@ test-all: environment
 	$(RUN) coverage erase
 	$(MAKE) test test-long COVERAGE="--cov=partage --cov-append --cov-report="
 	$(RUN) coverage report --skip-covered
+
+# What reads, plans, changes and restores a running cluster, on Kafka of every version that a sandbox
+# can run, downloaded when first used.
+VERSIONS := 3.4.1 3.6.2 3.9.2 4.0.2 4.1.2 4.2.0 4.3.1
+test-versions: environment java
+	for version in $(VERSIONS); do echo "Kafka $$version"; \
+		KAFKA_VERSION=$$version $(RUN) pytest -m kafka tests/live/execution \
+		tests/live/admin/test_snapshot.py tests/live/admin/test_rates.py \
+		tests/live/admin/test_creation.py || exit 1; done
 
 # Faults injected while plans are applied, five seeds of each kind: an hour or more. Another range:
 # SEEDS=0-19; one seed, told in full: SEED=7.

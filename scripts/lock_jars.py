@@ -30,6 +30,21 @@ KAFKA = """\
 </dependency>
 <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>"""
 
+# Kafka 3 logs through log4j 1 by default; so that all versions log alike, that binding is left out.
+KAFKA_3 = KAFKA.replace(
+    '<dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}"/>',
+    """\
+<dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}">
+  <exclude org="org.slf4j" module="slf4j-reload4j"/>
+</dependency>""",
+).replace(
+    '<exclude org="org.apache.kafka" module="connect-runtime"/>',
+    """\
+<exclude org="org.slf4j" module="slf4j-reload4j"/>
+  <exclude org="org.apache.kafka" module="connect-runtime"/>
+  <exclude org="org.apache.kafka" module="connect-api"/>""",
+)
+
 # Without the libraries that Spark itself has.
 CONNECTOR = """\
 <dependency org="org.apache.spark" name="spark-sql-kafka-0-10_2.13" rev="{version}">
@@ -40,6 +55,7 @@ CONNECTOR = """\
 SETS = {
     f"{name}-{version}": module.format(version=version)
     for name, module, versions in (
+        ("kafka", KAFKA_3, ("3.4.1", "3.6.2", "3.9.2")),
         ("kafka", KAFKA, ("4.0.2", "4.1.2", "4.2.0", "4.3.0", "4.3.1")),
         ("spark-sql-kafka-0-10_2.13", CONNECTOR, ("4.1.1", "4.2.0")),
     )
@@ -49,11 +65,13 @@ SETS = {
 
 SPDX = {
     "Apache-2.0": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0",
     "Apache 2.0 License": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
     "Apache License, Version 2.0": "Apache-2.0",
     "The Apache License, Version 2.0": "Apache-2.0",
     "The Apache Software License, Version 2.0": "Apache-2.0",
+    "BSD": "BSD-3-Clause",  # of paranamer
     "BSD 2-Clause License": "BSD-2-Clause",
     "BSD-2-Clause": "BSD-2-Clause",
     "EDL 1.0": "BSD-3-Clause",

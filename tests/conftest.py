@@ -114,7 +114,8 @@ def change_events() -> str:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The one real Kafka of all tests, a ``Sandbox``: brokers 1, 2, 3 in racks a, b, c.
+    """The one real Kafka of all tests, a ``Sandbox``: brokers 1, 2, 3 in racks a, b, c. Of another
+    version with the variable KAFKA_VERSION.
 
     A test that stops a broker or adds one puts back what it found; topics have names of their own.
     """
@@ -123,7 +124,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     # Ended by SIGTERM, as timeout does it, the run still ends the brokers.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = tmp_path_factory.mktemp("kafka") / "sandbox"
-    with Sandbox.start(folder, brokers=3, racks=("a", "b", "c")) as sandbox:
+    version = os.environ.get("KAFKA_VERSION")
+    with Sandbox.start(folder, brokers=3, racks=("a", "b", "c"), kafka=version) as sandbox:
         yield sandbox
     signal.signal(signal.SIGTERM, before)
 

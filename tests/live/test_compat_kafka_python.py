@@ -245,6 +245,39 @@ def test_the_cluster_metadata_of_a_client() -> None:
     assert hasattr(ClusterMetadata, "brokers")
 
 
+class Described:
+    """What a broker before Kafka 3.7 answers to a request to describe the cluster."""
+
+    error_message = "no"
+
+    def __init__(self, error_code: int = 0) -> None:
+        self.error_code = error_code
+
+    def to_dict(self) -> dict[str, Any]:
+        brokers = [{"broker_id": 1, "host": "h", "port": 9092, "rack": None}]
+        found = {"error_code": 0, "error_message": None, "throttle_time_ms": 0}
+        return found | {"cluster_id": "c", "controller_id": 1, "brokers": brokers}
+
+
+async def describe(answer: Described) -> dict[str, Any]:
+    async def send(_: Any) -> Described:
+        return answer
+
+    client = PatchedAdminClient.__new__(PatchedAdminClient)
+    client._manager = SimpleNamespace(send=send)
+    found: dict[str, Any] = await client._describe_cluster()
+    return found
+
+
+def test_brokers_before_3_7_describe_the_cluster() -> None:
+    """They do not name the kind of the endpoint, which the original takes out of every answer."""
+    assert "metadata.pop('endpoint_type')" in inspect.getsource(KafkaAdminClient._describe_cluster)
+    found = asyncio.run(describe(Described()))
+    assert (found["cluster_id"], found["brokers"][0]["broker_id"]) == ("c", 1)
+    with pytest.raises(kafka_errors.ClusterAuthorizationFailedError):
+        asyncio.run(describe(Described(31)))
+
+
 def test_configurations_that_may_not_be_read_raise() -> None:
     forbidden = SimpleNamespace(error_code=29, error_message="no")
     with pytest.raises(kafka_errors.TopicAuthorizationFailedError):

@@ -15,6 +15,7 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.protocol.admin import DescribeClusterRequest
 
 
 def owned_partitions(frame: FrameType | None) -> list[tuple[str, int]] | None:
@@ -42,7 +43,21 @@ def waiting_batches(producer: Any) -> Mapping[tuple[str, int], Sized] | None:
 
 
 class PatchedAdminClient(KafkaAdminClient):  # type: ignore[misc]  # has no types
-    """KafkaAdminClient without two mistakes."""
+    """KafkaAdminClient without three mistakes."""
+
+    async def _describe_cluster(self) -> dict[str, Any]:
+        """Accept the answers of brokers before Kafka 3.7, which do not name the kind of their
+        endpoint: the original looks for it in every answer."""
+        try:
+            described: dict[str, Any] = await super()._describe_cluster()
+        except KeyError:
+            request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+            answer = await self._manager.send(request)
+            if answer.error_code:
+                raise kafka_errors.for_code(answer.error_code)(answer.error_message) from None
+            described = answer.to_dict()
+            self._process_acl_operations(described)
+        return described
 
     async def _send_request_to_controller(self, *args: Any, **kwargs: Any) -> Any:
         """Look up the controller each time: the original keeps sending requests to a controller
