@@ -42,7 +42,7 @@ def with_more(count: int, more: int) -> list[Any]:
     return [*seeds(count), *(pytest.param(n, marks=pytest.mark.long) for n in range(100, more))]
 
 
-@pytest.mark.parametrize("seed", with_more(24, 250))
+@pytest.mark.parametrize("seed", with_more(24, 180))
 def test_no_forgery_passes_as_optimal(seed: int, tmp_path: Path) -> None:
     """What passes is as good as the best plan for its own cluster and options."""
     for name, directory in forged(random.Random(seed), tmp_path):
@@ -213,7 +213,7 @@ def test_every_leaf_is_proven_or_named(
     assert_leaves_are_proven_or_named(files, rng, samples=1)
 
 
-@pytest.mark.parametrize("seed", with_more(12, 130))
+@pytest.mark.parametrize("seed", with_more(12, 118))
 def test_every_leaf_of_small_plans_is_proven_or_named(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     _, made = next(problems(rng))
