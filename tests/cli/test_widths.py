@@ -30,7 +30,7 @@ Run = Callable[..., Any]
 Way = tuple[str, ...]
 
 COLUMNS = 80
-COPIED = re.compile(r"(Next|Written|Report|Resume|Undo[^:]*): ")
+COPIED = re.compile(r"(Next|Written|Report|Resume|Undo[^:]*|With Kafka's tool): ")
 """Begins a line with a command or a path: not broken, so that it can be copied."""
 
 RUNNING = ("--bootstrap-server", "a-host-with-a-long-name.example.org:9092")
@@ -78,7 +78,7 @@ CALLS: Mapping[Way, list[Way]] = {
     ],
     ("compare",): [("cluster.json",), ("cluster.json", "--verbose"), ("cluster-256.json",)],
     ("place",): [
-        ("new", "cluster.json", "--partitions", "12", "--replication-factor", "3", "--json"),
+        ("new", "cluster.json", "--partitions", "12", "--replication-factor", "3"),
         ("kafka", "cluster.json", "--partitions", "30"),
     ],
     ("check",): [("plan",), ("broken",)],
