@@ -394,6 +394,15 @@ def test_a_bad_table_is_refused(write: Write, columns: dict[str, Any], problem: 
     assert "\n" not in str(caught.value)
 
 
+def test_a_damaged_name_of_a_column_is_refused(write: Write) -> None:
+    directory = write()
+    file, *_ = sorted((directory / "partitions").iterdir())
+    pq.write_table(pq.read_table(file), file, store_schema=False)
+    file.write_bytes(file.read_bytes().replace(b"records", b"re\xe9ords"))
+    with pytest.raises(InputError, match=r"is not a readable table \('utf-8' codec"):
+        Profile.read(directory)
+
+
 def test_not_a_profile(write: Write, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "other").mkdir()

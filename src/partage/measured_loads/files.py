@@ -85,7 +85,7 @@ def read_table(directory: Path, types: Mapping[str, str]) -> dict[str, Any]:
                 raise InputError(os.fspath(file), f"columns missing: {', '.join(missing)}")
             # times may be finer than they are needed
             parts.append(table.select(list(types)).cast(schema, safe="ms" not in types.values()))
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # a name of a column
             reason = str(error).strip().splitlines()[0][:200]
             raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None
     table = pa.concat_tables(parts)

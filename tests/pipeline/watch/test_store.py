@@ -202,6 +202,10 @@ def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
         pq.write_table(wrong, file)
         with pytest.raises(InputError, match=r"is not a readable table .*UTF8"):
             opened.partitions()
+        pq.write_table(wrong.select(["partition"]), file, store_schema=False)
+        file.write_bytes(file.read_bytes().replace(b"partition", b"parti\xe9ion"))
+        with pytest.raises(InputError, match=r"is not a readable table .*utf-8"):
+            opened.partitions()
 
 
 def test_open_windows_that_are_missing(tmp_path: Path) -> None:

@@ -440,9 +440,10 @@ def _read(file: Path, schema: pa.Schema) -> pa.Table:
         # From bytes: a folder named topic=a in the path must not become a column.
         table = pq.read_table(io.BytesIO(file.read_bytes()))
         table.validate(full=True)  # texts must be UTF-8
-    except (pa.ArrowException, OSError) as error:
+        names = table.schema.names  # UTF-8 too
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = (str(error).strip().splitlines() or ["no reason"])[0][:200]
         raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None
-    if table.schema.names != schema.names:
+    if names != schema.names:
         raise InputError(os.fspath(file), "is not a table of a watch")
     return table
