@@ -36,6 +36,18 @@ Throttled = tuple[dict[int, dict[str, str]], dict[str, dict[str, str]]]
 """The throttles of each broker and of each topic."""
 
 
+def reassign_tool(version: str) -> str:
+    """The class of Kafka's reassignment tool."""
+    before = version_of(version) < (3, 7)
+    package = "kafka.admin" if before else "org.apache.kafka.tools.reassign"
+    return f"{package}.ReassignPartitionsCommand"
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """``"3.9.2"`` as numbers."""
+    return tuple(map(int, text.split(".")))
+
+
 @dataclass
 class Topic:
     """A topic, and a plan for it."""

@@ -22,12 +22,12 @@ from partage.live.admin.connection import Connection
 from partage.live.admin.snapshot import read_partitions
 from partage.live.admin.states import PartitionState
 from partage.live.sandbox.jars import kafka_jars
+from tests.live.execution.kafka_topics import reassign_tool
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 TOPIC = "given"
 PARTITIONS = 4
-TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
 
 @pytest.fixture
@@ -51,9 +51,10 @@ def generated(kafka: Any, folder: Path) -> str:
     (folder / "topics.json").write_text(json.dumps({"version": 1, "topics": [{"topic": TOPIC}]}))
     java = str(find_java("Kafka") / "bin" / "java")
     jars = str(kafka_jars(kafka.kafka) / "*")
+    tool = reassign_tool(kafka.kafka)
     asked = ("--topics-to-move-json-file", "topics.json", "--broker-list", "1,2,3", "--generate")
     done = subprocess.run(
-        [java, "-cp", jars, TOOL, "--bootstrap-server", kafka.bootstrap_servers, *asked],
+        [java, "-cp", jars, tool, "--bootstrap-server", kafka.bootstrap_servers, *asked],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -35,6 +35,7 @@ from tests.live.execution.kafka_topics import (
     Topic,
     configured,
     made_topic,
+    reassign_tool,
     until,
 )
 
@@ -245,7 +246,7 @@ def test_a_dead_broker_is_reported_and_its_moves_cancelled(
 @pytest.mark.long
 def test_applied_with_kafkas_own_tool(topic: Topic) -> None:
     java = str(find_java("Kafka") / "bin" / "java")
-    tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+    tool = reassign_tool(topic.kafka.kafka)
     jars = str(kafka_jars(topic.kafka.kafka) / "*")
     file = str(topic.directory / "reassignment.json")
     asked = ("--bootstrap-server", topic.kafka.bootstrap_servers, "--reassignment-json-file", file)
