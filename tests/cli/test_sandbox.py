@@ -102,7 +102,7 @@ def test_the_life_of_a_sandbox(run: Run, tmp_path: Path) -> None:
         (("up", "--racks", "a,,b"), "--racks: '': expected the name of a rack"),
         (("up", "--racks", ""), "--racks: '': expected the name of a rack"),
         (("up", "--racks", "a,b", "--brokers", "1"), "--racks: 2 racks for 1 brokers"),
-        (("up", "--kafka", "2.8"), "--kafka: '2.8': expected one of 4.0.2, 4.1.2, "),
+        (("up", "--kafka", "2.8"), "--kafka: '2.8': expected one of 3.4.1, 3.6.2, "),
         (("up", "--dir", "no/such"), "no/such: there is no folder "),
         (("up", "--dir", "theirs"), "theirs: contains files that partage did not write"),
         (("up", "--dir", "theirs/file"), "theirs/file: is a file"),
