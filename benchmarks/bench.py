@@ -22,6 +22,7 @@ MINUTES = {
     "plan": {"small": 0.1, "medium": 0.2, "large": 1.3},
     "peers": {"small": 0.5, "medium": 4, "large": 17},
     "assignors": {"small": 2, "medium": 7, "large": 9},
+    "broker_assignors": {"small": 0.5, "medium": 1, "large": 2},
     "pipeline": {"small": 2, "medium": 3, "large": 6},
     "limits": {"small": 2, "medium": 5, "large": 45},
     "article": {"small": 0.1, "medium": 2, "large": 2},

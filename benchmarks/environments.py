@@ -38,6 +38,7 @@ KAFKA_UTILS = _pinned("kafka-utils")
 KAFKA = "4.3.1"
 
 MAVEN = "https://repo1.maven.org/maven2/"
+_GROUPS = "org/apache/kafka/kafka-group-coordinator"
 JARS = {
     f"org/apache/kafka/kafka-tools/{KAFKA}/kafka-tools-{KAFKA}.jar": (
         "62f3c5dd7aa3442d4c5bc6a95f86e2502178ea09de8e27f74d9563bf955e253c"
@@ -50,6 +51,12 @@ JARS = {
     ),
     f"org/apache/kafka/kafka-server-common/{KAFKA}/kafka-server-common-{KAFKA}.jar": (
         "d7c719f749579a399011f0df7414de8a78f10f074a6122caa550fdb141351575"
+    ),
+    f"{_GROUPS}/{KAFKA}/kafka-group-coordinator-{KAFKA}.jar": (
+        "4ab56d002e1624185c874199e9e0ffb243dbeb9f68b4d0cadf48ce2f617a1126"
+    ),
+    f"{_GROUPS}-api/{KAFKA}/kafka-group-coordinator-api-{KAFKA}.jar": (
+        "d81bc1a3739ff6c9b21815baae00022306342a16d3d94e6a2621201b9980a30d"
     ),
     "com/fasterxml/jackson/core/jackson-databind/2.21.2/jackson-databind-2.21.2.jar": (
         "8c982f01f148d805f0aaac2339011244757e0df7c6ff8951f2fa3f433b8ed849"

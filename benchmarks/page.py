@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent / "consumers"))
 
 import assignors
+import broker_assignors
 import peers
 import pipeline
 import plan
@@ -22,6 +23,7 @@ import plots
 import results
 import tables.article
 import tables.assignors
+import tables.broker_assignors
 import tables.limits
 import tables.peers
 import tables.pipeline
@@ -41,7 +43,7 @@ matters of them."""
 IN_SUMMARY = ("-110", "-1000")
 """Ends of the jobs that the summary and the plots show, but not the table of all planners."""
 
-COMPARISONS = ("plan", "peers", "assignors", "pipeline", "limits", "article")
+COMPARISONS = ("plan", "peers", "assignors", "broker_assignors", "pipeline", "limits", "article")
 
 
 def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
@@ -67,7 +69,10 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
             **tables.limits.blocks(found["limits"]["limits"]),
         },
-        "docs/assignors-compared.md": tables.assignors.blocks(joins),
+        "docs/assignors-compared.md": {
+            **tables.assignors.blocks(joins),
+            **tables.broker_assignors.blocks(broker_assignors.ordered(found["broker_assignors"])),
+        },
         "docs/kafka-reassignment-survey.md": tables.article.blocks(found["article"]),
     }
     return {

@@ -52,12 +52,24 @@ CONNECTOR = """\
   <exclude org="org.scala-lang" module="scala-library"/>
 </dependency>"""
 
+# Spark itself has all libraries that it needs.
+AVRO = """\
+<dependency org="org.apache.spark" name="spark-avro_2.13" rev="{version}">
+  <exclude org="org.apache.avro"/>
+  <exclude org="org.apache.spark" module="spark-tags_2.13"/>
+  <exclude org="org.scala-lang"/>
+  <exclude org="org.scala-lang.modules"/>
+  <exclude org="org.tukaani"/>
+  <exclude org="com.google.code.findbugs"/>
+</dependency>"""
+
 SETS = {
     f"{name}-{version}": module.format(version=version)
     for name, module, versions in (
         ("kafka", KAFKA_3, ("3.4.1", "3.6.2", "3.9.2")),
         ("kafka", KAFKA, ("4.0.2", "4.1.2", "4.2.0", "4.3.0", "4.3.1")),
         ("spark-sql-kafka-0-10_2.13", CONNECTOR, ("4.1.1", "4.2.0")),
+        ("spark-avro_2.13", AVRO, ("4.1.1",)),
     )
     for version in versions
 }

@@ -115,17 +115,19 @@ def change_events() -> str:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The one real Kafka of all tests, a ``Sandbox``: brokers 1, 2, 3 in racks a, b, c. Of another
-    version with the variable KAFKA_VERSION.
+    version with the variable KAFKA_VERSION, as 3.9.2-zookeeper with ZooKeeper.
 
     A test that stops a broker or adds one puts back what it found; topics have names of their own.
     """
     from partage.live.sandbox import Sandbox
+    from tests.zookeeper_sandbox import ZooKeeperSandbox
 
+    version, _, zookeeper = os.environ.get("KAFKA_VERSION", "").partition("-")
+    kind = ZooKeeperSandbox if zookeeper else Sandbox
     # Ended by SIGTERM, as timeout does it, the run still ends the brokers.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = tmp_path_factory.mktemp("kafka") / "sandbox"
-    version = os.environ.get("KAFKA_VERSION")
-    with Sandbox.start(folder, brokers=3, racks=("a", "b", "c"), kafka=version) as sandbox:
+    with kind.start(folder, brokers=3, racks=("a", "b", "c"), kafka=version or None) as sandbox:
         yield sandbox
     signal.signal(signal.SIGTERM, before)
 

@@ -314,6 +314,29 @@ def test_assignors_are_compared(kafka_python: Any) -> None:
     assert "| one left" in shown["assignors, seconds"]
 
 
+@pytest.mark.long
+@pytest.mark.xdist_group("java module")
+def test_assignors_inside_the_broker_are_compared() -> None:
+    comparison, tables = module("broker_assignors"), module("tables.broker_assignors")
+    figures = comparison.measure(["100", "1k-different"], 120, 1)
+    for tools in figures.values():
+        assert not tables.wrong(tools)
+        assert all(job["valid"] for jobs in tools.values() for job in jobs.values())
+        assert tools["partage"]["fresh"]["near"] > tools["uniform"]["fresh"]["near"]
+    shown = tables.blocks(comparison.ordered(figures))
+    assert "- met: partage's answers" in shown["broker assignors, targets"]
+    assert shown["broker assignors"].count("| range") == 2
+
+
+@pytest.mark.parametrize("worse", [{"valid": False}, {"squares": 201}, {"near": 9}])
+def test_a_worse_answer_of_the_brokers_assignor_shows(worse: dict[str, Any]) -> None:
+    fresh = {"valid": True, "squares": 200, "near": 10}
+    wrong = module("tables.broker_assignors").wrong
+    assert not wrong({"partage": {"fresh": fresh}, "uniform": {"fresh": fresh}})
+    assert wrong({"partage": {"fresh": fresh | worse}, "uniform": {"fresh": fresh}})
+    assert wrong({"partage": {}, "uniform": {"fresh": fresh}})
+
+
 def test_peer_over_its_limit_is_not_asked_again() -> None:
     assignors, groups = module("assignors"), module("random_groups")
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]

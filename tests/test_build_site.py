@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.report.conftest import chromium
+from tests.scripts import loaded
 from tests.test_docs import ROOT
 
 __all__ = ["chromium"]
@@ -24,13 +24,7 @@ LINK = f'href="{ADDRESS}"'
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    path = ROOT / "scripts" / "build_site.py"
-    spec = importlib.util.spec_from_file_location("build_site", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(ROOT / "scripts" / "build_site.py")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -175,30 +175,37 @@ def test_the_connector(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert by_name(jars(spark=True))["connector"].found == f"jars in {tmp_path}"
 
 
+def only(found: Iterable[Finding]) -> Finding:
+    (one,) = found
+    return one
+
+
 def test_a_kafka_is_asked_only_where_one_is_named(
     installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed()
-    assert kafka(None, None).state == "absent"
-    assert kafka("h:1", None).advice == adding("kafka")
+    assert only(kafka(None, None)).state == "absent"
+    assert only(kafka("h:1", None)).advice == adding("kafka")
     monkeypatch.setenv("PARTAGE_BOOTSTRAP_SERVERS", "h:1")
-    assert kafka(None, None).state == "missing"
+    assert only(kafka(None, None)).state == "missing"
 
 
 def test_a_kafka_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("kafka")
     monkeypatch.setattr("partage.live.admin.connection._BOOTSTRAP_MS", 300)
-    found = kafka("127.0.0.1:1", None)
+    found = only(kafka("127.0.0.1:1", None))
     assert (found.state, bool(found.advice)) == ("missing", True)
     assert "127.0.0.1:1" in found.found
-    assert kafka("nonsense", None).state == "missing"
-    assert "none.properties" in kafka("127.0.0.1:1", "none.properties").found
+    assert only(kafka("nonsense", None)).state == "missing"
+    assert "none.properties" in only(kafka("127.0.0.1:1", "none.properties")).found
 
 
 @pytest.mark.kafka
 def test_a_kafka_that_answers(kafka: Any) -> None:
-    found = doctor.kafka(kafka.bootstrap_servers, None)
+    found, *allowed = doctor.kafka(kafka.bootstrap_servers, None)
     release = ".".join(kafka.kafka.split(".")[:2])
     assert found == Finding(
         "Kafka", "ok", f"{release}, cluster {kafka.cluster_id}, 3 of 3 brokers alive"
     )
+    names = ("replica sizes", "reassignment", "throttles", "groups")
+    assert allowed == [Finding(name, "ok", "allowed") for name in names]

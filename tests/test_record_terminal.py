@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from types import ModuleType
 
 import pytest
 
+from tests.scripts import loaded
 from tests.test_docs import ROOT
 
 
 @pytest.fixture(scope="module")
 def recorder() -> ModuleType:
-    path = ROOT / "scripts" / "record_terminal.py"
-    spec = importlib.util.spec_from_file_location("record_terminal", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look there
-    spec.loader.exec_module(module)
-    return module
+    return loaded(ROOT / "scripts" / "record_terminal.py")
 
 
 def test_a_line_is_erased_and_written_again(recorder: ModuleType) -> None:

@@ -53,7 +53,7 @@ def examine(servers: str | None = None, config: str | None = None) -> list[Findi
         *installed,
         java(needed=spark),
         *jars(spark),
-        kafka(servers, config),
+        *kafka(servers, config),
     ]
 
 
@@ -121,29 +121,39 @@ def _jars(name: str, look: Callable[[], Path | None], when: str) -> Finding:
     return Finding(name, "ok", f"jars in {folder}")
 
 
-def kafka(servers: str | None, config: str | None) -> Finding:
-    """The cluster that the arguments or the environment name, if any."""
+def kafka(servers: str | None, config: str | None) -> Iterator[Finding]:
+    """The cluster that the arguments or the environment name, if any, and what it allows."""
     if not (servers or config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")):
-        return Finding("Kafka", "absent", "none was named", "--bootstrap-server HOST:PORT")
+        yield Finding("Kafka", "absent", "none was named", "--bootstrap-server HOST:PORT")
+        return
     if installed_version("kafka-python") is None:
-        return Finding("Kafka", "missing", "kafka-python is not installed", adding("kafka"))
+        yield Finding("Kafka", "missing", "kafka-python is not installed", adding("kafka"))
+        return
     from partage.live.admin.cluster_info import read_cluster_info
     from partage.live.admin.connection import Connection
+    from partage.live.execution.capabilities import read_capabilities
 
     try:
         with Connection.of(servers, config).admin() as admin:
             found = read_cluster_info(admin)
+            allowed = list(read_capabilities(admin))
     except PartageError as error:
         advice = "correct --bootstrap-server or --command-config: see the listeners"
-        return Finding("Kafka", "missing", str(error), advice)
+        yield Finding("Kafka", "missing", str(error), advice)
+        return
     dead = found.brokers - found.alive
-    return Finding(
+    yield Finding(
         "Kafka",
         "ok",
         f"{'/'.join(found.releases) or 'unknown release'}, cluster {found.cluster_id}, "
         f"{found.alive} of {found.brokers} brokers alive",
         f"{dead} of them do not reach the controller: check these first" if dead else "",
     )
+    for one in allowed:
+        if one.problem is None:
+            yield Finding(one.name, "ok", "allowed")
+        else:
+            yield Finding(one.name, "absent", one.problem, one.without)
 
 
 def within(version: str, limits: str) -> bool:

@@ -36,6 +36,8 @@ def profile(
     window: int = 3600,
     top: int = 100,
     max_rejected: int | str | None = None,
+    columns: Mapping[str, str] | None = None,
+    skip_damaged: bool = False,
     overwrite: bool = False,
     command_config: Path | None = None,
     spark: SparkSession | None = None,
@@ -48,6 +50,8 @@ def profile(
       samples of log-dir sizes and of group offsets
     - ``since``, ``until``: ISO 8601; ``window``: seconds; ``top``: hottest keys kept per topic
     - ``max_rejected``: fail if more rows are rejected: a number, or a share such as ``"0.1%"``
+    - ``columns``: those of files that are called otherwise: ``{"key": "payload.id"}``;
+      ``skip_damaged``: leave out damaged files
     - ``overwrite``: replace an existing profile
     - ``command_config``: client properties for ``kafka://``
     - ``spark``: a session to use; without one, a session at ``master`` (default: local)
@@ -74,6 +78,8 @@ def profile(
             top=top,
             period=period,
             max_rejected=limit,
+            columns=columns,
+            skip_damaged=skip_damaged,
             overwrite=overwrite,
             progress=progress,
         )
@@ -88,6 +94,8 @@ def keys(
     cluster: Cluster | Path | Mapping[str, int] | None = None,
     consumers: int | None = None,
     move_cost: float | str = MOVE_COST,
+    columns: Mapping[str, str] | None = None,
+    skip_damaged: bool = False,
     command_config: Path | None = None,
     spark: SparkSession | None = None,
     master: str | None = None,
@@ -101,7 +109,8 @@ def keys(
     - ``cluster``: a cluster, its file, or the partition count by topic
     - ``consumers``: how many the recommended count should keep busy; ``move_cost``: the gain in
       busy consumers that is worth moving all keys, 1 or ``"100%"``
-    - ``command_config``, ``spark``, ``master``, ``progress``: as for ``partage.profile``
+    - ``columns``, ``skip_damaged``, ``command_config``, ``spark``, ``master``, ``progress``: as for
+      ``partage.profile``
 
     Raises InputError, and PartageError where Spark or Java is missing.
     """
@@ -122,6 +131,8 @@ def keys(
             known=known,
             consumers=consumers,
             move_cost=cost,
+            columns=columns,
+            skip_damaged=skip_damaged,
             progress=progress,
         )
 

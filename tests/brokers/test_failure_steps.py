@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import partage
-from partage.brokers import failure_steps, solving
+from partage.brokers import failure_steps, solving, survivors
 from partage.brokers.check.figures import check_figures
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.options import PlanOptions
@@ -171,6 +171,6 @@ def test_without_moves_a_partition_may_have_more_replicas_than_live_brokers() ->
 
 
 def test_it_does_not_search_large_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failure_steps, "MAX_SIZE", 0)
+    monkeypatch.setattr(survivors, "MAX_SIZE", 0)
     monkeypatch.setattr(failure_steps, "_Search", None)
     assert rack(partage.plan(random_cluster(1))) >= 1

@@ -10,6 +10,7 @@ import partage
 from partage.brokers import solving, survivors
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
+from partage.flow import takeover_counts
 from tests.matrices import cluster_of, text
 from tests.oracles import mip
 from tests.oracles.naive_problem import read_problem
@@ -118,3 +119,19 @@ def test_it_does_not_search_large_clusters(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(survivors, "MAX_SIZE", 0)
     monkeypatch.setattr(survivors, "prices_of_pairs", None)
     assert worst(partage.plan(random_cluster(1))) >= 1
+
+
+def test_a_large_plan_with_a_gap_after_failures_is_stable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the search is not made, the plan counts as stable without a second run."""
+    monkeypatch.setattr(survivors, "MAX_SIZE", 0)
+    monkeypatch.setattr(takeover_counts, "MAX_COLUMNS", 0)
+    gaps = 0
+    for seed in range(20):
+        found = partage.plan(random_cluster(seed, 30))
+        if "failure" not in found.gaps:
+            continue
+        gaps += 1
+        assert found.settled
+        again = partage.plan(found.after)
+        assert (again.moves, again.after.replica_lists()) == (0, found.after.replica_lists())
+    assert gaps > 2

@@ -129,7 +129,7 @@ def test_no_records(run: Run) -> None:
         (["--partitions", "12", "--fail-above", "nan"], "--fail-above: nan"),
         (["--partitions", "12", "--consumers", "0"], "--consumers: 0: must be at least 1"),
         (["--partitions", "12", "--cluster", "none.json"], "none.json: no such file"),
-        (["--partitions", "12", "--columns", "key=k"], "--columns: needs --table"),
+        (["--partitions", "12", "--columns", "=k"], "--columns: '=k': expected NAME=COLUMN"),
         (
             ["--partitions", "12", "--table", "t", "--columns", "key"],
             "--columns: 'key': expected NAME=COLUMN",

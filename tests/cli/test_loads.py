@@ -104,6 +104,7 @@ def test_plan_for_a_period(run: Run, measured: str, tmp_path: Path) -> None:
     assert late["loads"] == [
         "rates: the mean of one window, from 2026-01-01T13:00Z to 2026-01-01T14:00Z",
         "sizes: log dirs, 2026-01-02T12:00Z",
+        "bytes out: what groups consumed between samples, of 2 partitions",
     ]
     early = ("--from", "2026-01-01T12:00", "--to", "2026-01-01T13:00")
     assert rates(plan(run, tmp_path, *early)) == [1.9, 0.0]

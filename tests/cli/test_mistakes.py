@@ -49,7 +49,7 @@ ANSWERS = {
     "history empty": "partage: empty: holds no files",
     "keys empty --partitions 6": "partage: empty: holds no files",
     "keys notes.doc --partitions 6": "notes.doc: no file of a known format (names that end in "
-    ".parquet, .orc, .jsonl, .csv)",
+    ".parquet, .orc, .avro, .jsonl, .csv)",
     "profile notes -o d": "partage: notes: no file of a known format (names that end in .parquet, ",
     "profile --sizes notes -o d": "partage: notes: no file of a known format (names that end in ",
     "profile --lags notes.doc -o d": ".csv, .txt)",

@@ -67,8 +67,8 @@ def test_mistakes(run: Run, grown: str, words: tuple[str, ...], problem: str) ->
     assert ended.err.startswith(f"partage: {problem}")
 
 
-def test_a_name_from_a_snapshot_is_kept_whole(run: Run, tmp_path: Any) -> None:
-    """All of a topic is placed anew only where the cluster does not have it."""
+def test_partitions_that_exist_keep_their_replicas(run: Run, tmp_path: Any) -> None:
+    """More partitions of a topic: the list for Kafka's tool begins with those of today."""
     value = {
         "brokers": [{"id": n} for n in (1, 2, 3)],
         "partitions": [{"topic": "a.b", "partition": 0, "replicas": [1, 2]}],

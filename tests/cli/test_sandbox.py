@@ -34,6 +34,7 @@ def test_the_life_of_a_sandbox(run: Run, tmp_path: Path) -> None:
             "kafka",
             "cluster_id",
             "secure",
+            "assignor",
             "bootstrap_servers",
             "brokers",
             "controller",

@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "plan": (),
     "compare": (),
     "place": ("new", "--partitions", "3", "--replication-factor", "2"),
+    "size": (),
     "snapshot": (),
     "groups": (),
     "apply": ("plan", "--yes"),

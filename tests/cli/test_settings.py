@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("no_variables")
 Run = Callable[..., Any]
 
 NOT_PATHS = {
-    *("DAYS", "DURATION", "FACTOR", "HOST:PORT", "ID", "ID:RACK", "N", "NAME", "NAME,…"),
+    *("DAYS", "DURATION", "FACTOR", "HOST:PORT", "HOURS", "ID", "ID:RACK", "N", "NAME", "NAME,…"),
     *(
         "ID,…",
         "FILE|URL",  # a form of its own, bytes_in=FILE: looked for where the command runs
@@ -38,7 +38,9 @@ NOT_PATHS = {
         "OLD=NEW",
         "PERCENT",
         "RACK,…",
+        "RECORDS",
         "RATE",
+        "COMMAND",
         "RATE|auto",
         "RATIO",
         "REGEX",
@@ -357,7 +359,7 @@ def test_a_typed_cluster_overrides_a_configured_address(
         ("[plann]\nbatch = 1", "plann: no such section, did you mean plan?"),
         ("[plan]\nleader = 'rate'", "[plan] leader: no such option, did you mean leaders?"),
         ("[sandbox]\nfolder = 'x'", "[sandbox] folder: no such option, expected one of add, "),
-        ("[sandbox.up]\nkeep = true", "[sandbox.up] keep: no such option, expected one of broker"),
+        ("[sandbox.up]\nkeep = true", "[sandbox.up] keep: no such option, expected one of assign"),
         ("leaders = 'rate'", "leaders: no such option, expected one of apply, "),
         ("plan = 'x'", "plan: is a command: expected a section [plan]"),
         ("[plan]\nno-moves = 'yes'", "[plan] no-moves: expected true or false"),

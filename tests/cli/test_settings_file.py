@@ -24,6 +24,7 @@ CONFIRM = {"create", "force", "overwrite", "yes"}
 HARMLESS_FLAGS = {
     *(
         "append",
+        "assignor",
         "client-log",
         "detailed-exitcode",
         "example",
@@ -33,7 +34,9 @@ HARMLESS_FLAGS = {
         "live",
         "no-moves",
         "once",
+        "schedule",
         "secure",
+        "skip-damaged",
         "verbose",
     ),
 }
@@ -224,7 +227,7 @@ def test_every_option_that_confirms_or_logs_in_must_be_named() -> None:
     assert flags == CONFIRM | HARMLESS_FLAGS
     network = {name for name, one in options.items() if NETWORK.fullmatch(one.metavar or "")}
     known = {name for name in options if refusal(name, "x", ".")}
-    assert known == CONFIRM | network | {"command-config", "conf"}
+    assert known == CONFIRM | network | {"command-config", "alert-command", "conf"}
     assert {"bootstrap-server", "master"} <= network
 
 

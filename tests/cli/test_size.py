@@ -14,6 +14,8 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from partage.live.admin.connection import Connection
+
 Run = Callable[..., Any]
 
 
@@ -80,6 +82,106 @@ def test_a_profile(run: Run, group: str, tmp_path: Path) -> None:
     peak = run(*words, "--rate", "peak", "--json").json
     assert (peak["members"], peak["unit"], peak["capacity"]) == (2, "bytes", 8e6)
     assert sorted(peak["loads"].values()) == [6e6, 8e6]
+
+
+def write_day(folder: Path, rates: list[list[int]]) -> str:
+    """A profile with these bytes per second of each partition by hour, of records of 1 kB."""
+    write_profile(folder, [0.0] * len(rates[0]), [0.0] * len(rates[0]))
+    rows = [(h, p, rate * 3600) for h, row in enumerate(rates) for p, rate in enumerate(row)]
+    hours, partitions, sizes = (list(column) for column in zip(*rows, strict=True))
+    start = [1_795_478_400_000 + 3_600_000 * h for h in hours]
+    table = {"topic": ["t"] * len(rows), "partition": partitions}
+    table |= {"window_start": pa.array(start, pa.timestamp("ms", "UTC"))}
+    table |= {"records": [size // 1000 for size in sizes], "bytes": sizes}
+    (folder / "prof/windows").mkdir()
+    pq.write_table(pa.table(table), folder / "prof/windows/part-0.parquet")
+    parts = folder / "prof/partitions/part-0.parquet"
+    total = [sum(size for _, p, size in rows if p == n) for n in range(len(rates[0]))]
+    columns = pq.read_table(parts).to_pydict()
+    columns |= {"bytes": total, "records": [size // 1000 for size in total]}
+    pq.write_table(pa.table(columns), parts)
+    about = json.loads((folder / "prof/profile.json").read_text())
+    (folder / "prof/profile.json").write_text(json.dumps(about | {"window_seconds": 3600}))
+    return "prof"
+
+
+def test_a_schedule(run: Run, group: str, tmp_path: Path) -> None:
+    write_day(tmp_path, [[10_000] * 4] * 2 + [[60_000] * 4] * 3 + [[10_000] * 4] * 2)
+    words = ("size", group, "--profile", "prof", "--member-rate", "100kB", "--schedule")
+    ended = run(*words, "--report", "size.html")
+    assert (ended.code, ended.err) == (0, "")
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
+    assert lines[-2:] == [
+        "1–4 members at 100 kB/s each with 20% headroom: 16.0 member-hours with 2 rebalances; "
+        "today 3",
+        "No schedule costs less, where a rebalance counts as 1.00 member-hours: proven.",
+    ]
+    assert "2026-11-24T02:00Z 2026-11-24T05:00Z 4 240 kB/s 75%" in lines
+    assert "member-hours 16.0 28.0" in " ".join(lines)
+    page = (tmp_path / "size.html").read_text()
+    assert "Members over time" in page
+    found = run(*words, "--json").json
+    assert [(one["members"], one["lower_bound"]) for one in found["schedule"]] == [
+        (1, 1),
+        (4, 4),
+        (1, 1),
+    ]
+    assert (found["rebalances"], found["member_hours"], found["proven"]) == (2, 16, True)
+    assert (found["cost"], found["cost_lower_bound"], found["capacity"]) == (18, 18, 80_000)
+    assert found["lag_scaler"]["threshold"] == 200  # what 80 records a second show in 2.5 s
+    played = found["played"]
+    assert played.keys() == {"schedule", "constant", "lag_scaler"}
+    assert (played["schedule"]["changes"], played["constant"]["changes"]) == (2, 0)
+    assert (played["constant"]["worst_lag"], played["constant"]["member_hours"]) == (0, 28)
+    assert played["lag_scaler"]["worst_lag"] > played["schedule"]["worst_lag"] > 0
+
+
+@pytest.mark.long
+def test_other_schedules(run: Run, group: str, tmp_path: Path) -> None:
+    write_day(tmp_path, [[10_000] * 4] * 2 + [[60_000] * 4] * 3 + [[10_000] * 4] * 2)
+    words = ("size", group, "--profile", "prof", "--member-rate", "100kB", "--schedule")
+    dear = run(*words, "--rebalance-price", "9", "--json").json
+    assert (dear["rebalances"], dear["member_hours"]) == (0, 28)
+    part = run(*words, "--from", "2026-11-24T02:00", "--to", "2026-11-24T06:00", "--json").json
+    assert [one["members"] for one in part["schedule"]] == [4, 1]
+    by_count = run(*words, "--assignor", "range", "--lag-threshold", "9", "--json").json
+    assert (by_count["assignor"], by_count["lag_scaler"]["threshold"]) == ("range", 9)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--schedule",), "--schedule: is for groups: add --member-rate"),
+        (("--member-rate", "9", "--schedule"), "--schedule: needs the windows of measured loads: "),
+        (("--member-rate", "9", "--assignor", "range"), "--assignor: needs --schedule"),
+        (("--member-rate", "9", "--rebalance-price", "2"), "--rebalance-price: needs --schedule"),
+        (("--member-rate", "9", "--lag-threshold", "2"), "--lag-threshold: needs --schedule"),
+        (
+            ("--member-rate", "9", "--schedule", "--profile", "prof", "--rate", "peak"),
+            "--rate: a schedule follows every window: leave it out",
+        ),
+        (
+            ("--member-rate", "9", "--schedule", "--profile", "prof", "--group", "g"),
+            "--group: a schedule is made from records: leave it out",
+        ),
+        (
+            ("--member-rate", "9", "--schedule", "--profile", "prof", "--rebalance-price", "-1"),
+            "--rebalance-price -1: must be 0 to 1,000,000 hours",
+        ),
+        (
+            ("--member-rate", "1MB", "--schedule", "--profile", "prof", "--assignor", "best"),
+            "--assignor best: ",
+        ),
+    ],
+)
+def test_refused_schedules(
+    run: Run, group: str, tmp_path: Path, words: tuple[str, ...], problem: str
+) -> None:
+    write_day(tmp_path, [[10_000] * 4])
+    ended = run("size", group, *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"partage: {problem}")
+    assert ended.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -177,7 +279,9 @@ def test_more_brokers_and_their_plan(run: Run, cluster: str, tmp_path: Path) -> 
     assert "Written: plan" in ended.out
     plan = json.loads((tmp_path / "plan/plan.json").read_text())
     assert plan["options"]["add_broker"] == ["7:a", "8:b", "9:c"]
-    assert run("check", "plan").code == 0
+    checked = run("check", "plan", "--json").json
+    assert checked["sound"]
+    assert any("number of brokers in size.json" in line for line in checked["held"])
     held = dict.fromkeys(range(1, 10), 0)
     for row in plan["partitions"]["after"]:
         for broker in row:
@@ -271,3 +375,50 @@ def test_without_weights(run: Run, tmp_path: Path) -> None:
     assert ended.err == (
         "partage: bare.json: has no weights: add --profile, or weights to the file\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ((), "CLUSTER: is missing: name a file, or a running cluster with --bootstrap-server"),
+        (("--member-rate", "9"), "GROUP: is missing: name a file, as for assign"),
+        (
+            ("cluster.json", "--bootstrap-server", "h:1"),
+            "--bootstrap-server: cannot be combined with a CLUSTER",
+        ),
+        (
+            ("group.json", "--member-rate", "9", "--bootstrap-server", "h:1"),
+            "--bootstrap-server: is for clusters: leave it out, or leave out --member-rate",
+        ),
+        (("--bootstrap-server", "h:1", "--sizes", "s"), "--sizes: a running cluster reports "),
+    ],
+)
+def test_a_file_or_a_running_cluster(
+    run: Run, cluster: str, group: str, words: tuple[str, ...], problem: str
+) -> None:
+    ended = run("size", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"partage: {problem}")
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+def test_a_running_cluster(run: Run, kafka: Any) -> None:
+    """Its brokers report their disks: almost empty, so that the replicas of a partition decide."""
+    with Connection.of(kafka.bootstrap_servers).admin() as admin:
+        admin.create_topics(
+            {"sized": {"assignments": {0: [1, 2], 1: [2, 3]}}}, wait_for_metadata=True
+        )
+    words = ("size", "--bootstrap-server", kafka.bootstrap_servers, "--headroom", "0%")
+    found = run(*words, "-o", "plan", "--json").json
+    factor = max(map(len, json.loads(Path("plan/plan.json").read_text())["partitions"]["before"]))
+    assert (found["brokers"], found["lower_bound"], found["proven"]) == (factor, factor, True)
+    assert (found["today"], list(found["resources"])) == (3, ["disk"])
+    assert len(found["remove"]) == 3 - factor
+    assert all(row["disk"]["capacity"] > 0 for row in found["loads"])
+    assert run("check", "plan").code == 0
+    text = run(*words).out
+    assert "network in is not counted: brokers list no network_in_bytes_per_second" in text
+    with Connection.of(kafka.bootstrap_servers).admin() as admin:
+        admin.delete_topics(["sized"])

@@ -79,11 +79,14 @@ def test_an_alert_once_and_a_plan(
         return ended
 
     # a minute is judged when the next one has begun
+    told = "--alert-command", "sh -c 'cat >> events.json; exit 3'"
     assert once(EVEN).out == ""
     healthy = once(SKEWED)
     assert healthy.out == ""
     assert "stopped: 4 records in closed windows from 2026-09-21T14:14:00Z" in healthy.err
-    alert = once(SKEWED).out
+    trouble, _, alert = once(SKEWED, *told).out.partition("\n")
+    assert trouble == "problem: --alert-command: sh: ended with exit code 3"
+    assert json.loads((tmp_path / "events.json").read_text())["fairness"] == 1.75
     plan = "watch/plans/2026-09-21T14-16-00Z"
     assert alert == (
         "2026-09-21T14:16:00Z alert: broker 1 receives 30.2 MB/day, 1.75 times the mean "
@@ -167,6 +170,9 @@ def test_it_stops_cleanly_and_resumes(
             "--max-offsets-per-trigger: does not apply to records: use --max-files-per-trigger",
         ),
         (("--max-files-per-trigger", "0"), "--max-files-per-trigger: 0: must be at least 1"),
+        (("--min-traffic", "some"), "--min-traffic some: expected a rate"),
+        (("--alert-command", "no-such-x -a"), "--alert-command: no-such-x: is not a command"),
+        (("--alert-command", "a 'b"), "--alert-command: a 'b: No closing quotation"),
         (("--metrics", "records"), "records: is a directory, expected a file"),
         (("--plan", "all"), "--plan: 'all': expected leaders or moves"),
         (("--cluster", "none.json"), "none.json: no such file"),

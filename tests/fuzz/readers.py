@@ -58,7 +58,13 @@ class Reader:
 
 def partitions(replicas: tuple[tuple[int, ...], ...], topic: str = "t") -> list[dict[str, Any]]:
     return [
-        {"topic": topic, "partition": number, "replicas": list(own), "size_bytes": 10**9 * number}
+        {
+            "topic": topic,
+            "partition": number,
+            "replicas": list(own),
+            "size_bytes": 10**9 * number,
+            "log_dirs": ["/a" if broker == 1 else "any" for broker in own],
+        }
         for number, own in enumerate(replicas)
     ]
 
@@ -66,7 +72,16 @@ def partitions(replicas: tuple[tuple[int, ...], ...], topic: str = "t") -> list[
 ROWS = ((1, 2), (2, 1), (1, 2), (2, 1), (1, 2), (2, 1))
 CLUSTER = {
     "brokers": [
-        {"id": 1, "rack": "a", "disk_bytes": 10**12, "capacity": 1},
+        {
+            "id": 1,
+            "rack": "a",
+            "disk_bytes": 10**12,
+            "capacity": 1,
+            "log_dirs": [
+                {"path": "/a", "disk_bytes": 10**12, "cordoned": False, "offline": None},
+                {"path": "/b", "cordoned": True, "offline": "KafkaStorageError"},
+            ],
+        },
         {"id": 2, "rack": "b", "disk_bytes": 10**12, "capacity": 1},
         {"id": 3, "rack": "a", "disk_bytes": 10**12, "capacity": 2},
         {"id": 4, "rack": "b", "disk_bytes": 10**12, "alive": True},
@@ -303,8 +318,15 @@ def _write_plan(folder: Path) -> None:
     (folder / "plan/measured.json").write_text(json.dumps(measured), encoding="utf-8")
     compared = {"strategies": {"exact": written.figures, "mip": {"cannot": "why"}}}
     (folder / "plan/compare.json").write_text(json.dumps(compared), encoding="utf-8")
+    from partage.brokers.posing import posed
+    from partage.brokers.sizing import Requirement, fewest_brokers
+    from partage.brokers.solving import solve
     from partage.live.execution.overrides import Overrides
+    from partage.units import Percent
 
+    size = fewest_brokers(cluster, Requirement(Percent.of("20%"), "broker"))
+    sized = solve(posed(size.cluster, size.plan_options()))
+    sized.write(folder / "sized", size.files())
     run = folder / "run"
     partage.plan(_running().snapshot, concurrency=1).write(run)
     running = _running()
@@ -546,6 +568,12 @@ READERS: tuple[Reader, ...] = (
         ),
         ("plan PLAN",),
         share=12,
+    ),
+    Reader(
+        "size of a cluster",
+        ("sized/size.json",),
+        (command("check", "sized"), command("check", "sized", "--json")),
+        ("brokers.check.size",),
     ),
     Reader(
         "plan directory that has begun",

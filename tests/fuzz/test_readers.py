@@ -22,7 +22,7 @@ ROOT = Path(partage.__file__).parent
 
 NAMES_A_FILE = re.compile(r"(PLAN|CLUSTER|GROUP|SCENARIO|RECORDS|LOGS|DIR|FILES?|FOLDER)\b")
 OUTPUTS = {"out", "picture", "report", "metrics"}
-NOT_A_FILE = {"name GROUP": "the name of a group"}
+NOT_A_FILE = {"name GROUP": "the name of a group", "lag_threshold RECORDS": "a number"}
 
 OPENS = {"read_text", "read_bytes", "read_json", "read_table", "fdopen", "open"}
 """Functions and methods that read a file, by name."""

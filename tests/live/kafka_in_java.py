@@ -19,15 +19,15 @@ CONSUMER = "org.apache.kafka.clients.consumer"
 
 
 @contextmanager
-def java_with(jars: Path) -> Iterator[Any]:
-    """The gateway to a Java process that ends with the block."""
+def java_with(jars: Path, *more: Path) -> Iterator[Any]:
+    """The gateway to a new JVM with ``more`` jars, which is stopped after the block."""
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
     (py4j,) = (Path(spec.origin).parent / "jars").glob("py4j-*.jar")
     port, process = launch_gateway(
         jarpath=str(py4j),
-        classpath=f"{jars}/*",
+        classpath=":".join([f"{jars}/*", *map(str, more)]),
         die_on_exit=True,
         return_proc=True,
         javaopts=["-Xmx256m", "-XX:TieredStopAtLevel=1"],

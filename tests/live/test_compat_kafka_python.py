@@ -286,6 +286,27 @@ def test_configurations_that_may_not_be_read_raise() -> None:
         )
 
 
+def test_log_directories_that_may_not_be_read_raise() -> None:
+    """The original does not look at the code of the answer."""
+    original = inspect.getsource(KafkaAdminClient._async_describe_log_dirs)
+    assert "error_code" not in original
+    codes = {1: 0, 2: 31}
+
+    async def send(request: Any, node_id: int) -> Any:
+        assert request.topics is None
+        log_dir = SimpleNamespace(to_dict=lambda: {"log_dir": f"/{node_id}"})
+        return SimpleNamespace(error_code=codes[node_id], results=[log_dir])
+
+    client = PatchedAdminClient.__new__(PatchedAdminClient)
+    brokers = [SimpleNamespace(node_id=1)]
+    cluster = SimpleNamespace(brokers=lambda: brokers)
+    client._manager = SimpleNamespace(send=send, cluster=cluster)
+    found = asyncio.run(client._async_describe_log_dirs(None))
+    assert found == [{"broker": 1, "log_dirs": [{"log_dir": "/1"}]}]
+    with pytest.raises(kafka_errors.ClusterAuthorizationFailedError):
+        asyncio.run(client._async_describe_log_dirs(None, [1, 2]))
+
+
 def test_metadata_is_refreshed_for_unknown_brokers_only() -> None:
     client = Client()
     learn_brokers(client, [1])

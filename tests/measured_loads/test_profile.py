@@ -258,7 +258,10 @@ def test_a_plan_takes_sizes_that_are_missing(write: Write) -> None:
     cluster = _cluster(("a", 2), ("a", 10), ("b", 0))
     plan = partage.plan(cluster, profile=directory)
     assert plan.before.size_bytes.tolist() == [30, 20, 10]
-    assert plan.document()["loads"] == ["rates: the mean of all records"]
+    assert plan.document()["loads"] == [
+        "rates: the mean of all records",
+        "bytes out: where unknown, as if one consumer read everything",
+    ]
     add(directory, "sizes", SIZES)
     plan = partage.plan(cluster, profile=directory)
     assert plan.before.size_bytes.tolist() == [1000, 300, 5]
@@ -311,15 +314,18 @@ def test_what_groups_read(write: Write, tmp_path: Path) -> None:
     assert reads.tolist() == pytest.approx([9.0, *[np.nan] * 3], nan_ok=True)
 
     sized = cluster.with_sizes(np.array([4, 4, 4, 4]))
-    plan = partage.plan(sized, profile=directory, balance="load")
-    rates = plan.problem.rates
-    assert rates is not None
-    # where no group was sampled, as if one consumer read everything
-    assert rates.bytes_out.tolist() == pytest.approx([9.0, 1.0, 0.5, 0.0])
-    assert "bytes out: what groups consumed between samples, of 1 partition" in plan.problem.loads
-    plan.write(tmp_path / "plan")
-    assert partage.check(tmp_path / "plan").sound
-    assert partage.plan(sized, profile=directory).problem.rates is None
+    for balance in ("load", "replicas"):
+        plan = partage.plan(sized, profile=directory, balance=balance)
+        rates = plan.problem.rates
+        assert rates is not None
+        # where no group was sampled, as if one consumer read everything
+        assert rates.bytes_out.tolist() == pytest.approx([9.0, 1.0, 0.5, 0.0])
+        of_groups = "bytes out: what groups consumed between samples, of 1 partition"
+        assert of_groups in plan.problem.loads
+        plan.write(tmp_path / balance)
+        assert partage.check(tmp_path / balance).sound
+    # the size of one partition is not known
+    assert partage.plan(cluster, profile=directory).problem.rates is None
 
 
 def test_without_records(write: Write) -> None:

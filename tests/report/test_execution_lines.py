@@ -155,6 +155,7 @@ def test_verification() -> None:
         "differs": {"t-0": [4], "t-1": None},
         "leaders": ["t-2"],
         "out_of_sync": [],
+        "log_dirs": {},
     }
     assert printed(print_verification, found).splitlines() == [
         "differs: 0 of 2 partitions done, 0 moving, 0 waiting",

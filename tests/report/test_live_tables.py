@@ -61,6 +61,28 @@ def test_a_snapshot() -> None:
     assert "! broker 2: its log dirs cannot be read: away" in text
 
 
+def test_a_snapshot_with_several_log_dirs() -> None:
+    """A row per log dir, with what is in it; which replica is where is in the JSON."""
+    dirs = (
+        LogDir("/d1", 10**9, 6 * 10**8, cordoned=False, replica_bytes=2 * 10**8),
+        LogDir("/d2", None, None, cordoned=False, offline="KafkaStorageError"),
+    )
+    brokers = (
+        BrokerState(1, None, "h", 9, alive=True, log_dirs=dirs),
+        BrokerState(2, None, "h", 9, alive=True, log_dirs=dirs[:1]),
+    )
+    one = PartitionState("t", 0, (1, 2), 1, (1, 2), sizes={1: 2 * 10**8}, log_dirs={1: "/d1"})
+    taken = Snapshot("id", datetime(2026, 1, 1, tzinfo=UTC), 1, brokers, (one,), Throttles())
+    assert taken.to_json()["partitions"][0]["log_dirs"] == ["/d1", "any"]
+    lines = [line.split() for line in printed(print_snapshot, taken.to_json()).splitlines()]
+    assert ["1", "/d1", "online", "1", "200", "MB", "25%", "600", "MB"] in lines
+    assert ["1", "/d2", "offline", "0", "0", "B", "–", "–"] in lines
+    assert not any(line[:2] == ["2", "/d1"] for line in lines)
+    first, second = taken.cluster().brokers[0].log_dirs
+    assert (first.disk_bytes, first.takes_replicas) == (8 * 10**8, True)
+    assert (second.disk_bytes, second.takes_replicas) == (None, False)
+
+
 def test_a_snapshot_with_rates() -> None:
     """A broker receives what is written to its replicas; its leaders send reads and copies."""
     brokers = tuple(BrokerState(b, None, "h", 9, alive=True) for b in (1, 2))

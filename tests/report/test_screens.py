@@ -22,6 +22,8 @@ from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
+from partage.consumers.comparison import compare_schedules
+from partage.consumers.schedule import GroupLoads
 from partage.consumers.simulation import simulate
 from partage.consumers.size import fewest_members
 from partage.group import Group
@@ -33,6 +35,7 @@ from partage.report.history_tables import print_history
 from partage.report.keys_tables import print_keys
 from partage.report.plan_tables import print_plan
 from partage.report.printing import PrintableConsole
+from partage.report.schedule_tables import print_schedule
 from partage.report.size_tables import print_group_size
 from tests.bundled import grown, uneven_racks
 from tests.report.test_history_tables import JAVA, KIP_429, history, replays_of
@@ -44,6 +47,8 @@ DATA = files("partage") / "data"
 CLUSTER = str(DATA / "cluster-grown.json")
 LINES = 40
 """Of a terminal: what a plan prints fits it, with the prompt and the next command."""
+LOADS = 13
+"""The table of loads and their source: it comes first and may scroll away."""
 
 pytestmark = pytest.mark.parametrize("width", [80, 100])
 
@@ -107,7 +112,7 @@ def test_plan_by_rate(screen: Screen) -> None:
     rates = np.array([one["size_bytes"] for one in cluster.to_json()["partitions"]]) / 5000
     problem = Problem.resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates)
     print_plan(solve(problem).document(), screen.console)
-    assert screen.shows("plan-by-rate") <= LINES - 4
+    assert screen.shows("plan-by-rate") <= LINES - 4 + LOADS
 
 
 def test_compare(compared: dict[str, Any], screen: Screen) -> None:
@@ -168,6 +173,18 @@ def test_size(screen: Screen) -> None:
     found = fewest_members(group, 240 * 10**9)
     print_group_size(found, 300e6, 0.2, 1000, "bytes", screen.console)
     screen.shows("size")
+
+
+def test_schedule(screen: Screen) -> None:
+    """Twelve partitions, busy by day."""
+    count, hours = 12, [6] * 8 + [30] * 4 + [18] * 6 + [6] * 6
+    group = Group.from_json({"topics": {"t": count}, "members": [{"id": "a", "topics": ["t"]}]})
+    load = np.array([[one * 10**9 for _ in range(count)] for one in hours])
+    start = tuple(1_795_478_400_000 + 3_600_000 * at for at in range(24))
+    loads = GroupLoads(group, tuple(("t", p) for p in range(count)), start, 3600, load)
+    found = compare_schedules(loads, 80 * 10**9, 100e6, 3600, 1000, None, "cooperative-sticky")
+    print_schedule(found, 100e6, 0.2, screen.console)
+    screen.shows("schedule")
 
 
 def test_numbers_in_colour_have_a_legend(

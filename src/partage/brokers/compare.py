@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.load import known_loads, resource_figures
 from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
@@ -46,8 +45,6 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """The value that ``partage compare --json`` prints."""
-        made = [answer for answer in self.plans.values() if not isinstance(answer, str)]
-        loads = known_loads(made[0].problem) if made else None
         return {
             "strategies": {
                 name: {"cannot": answer}
@@ -55,11 +52,6 @@ class Comparison:
                 else {
                     **answer.figures,
                     **_rates_led(answer),
-                    **(
-                        {}
-                        if loads is None
-                        else {"resources": resource_figures(loads, answer.after)}
-                    ),
                     "deterministic": self.deterministic.get(name),
                 }
                 for name, answer in self.plans.items()
@@ -209,11 +201,6 @@ def deterministic(
     return same
 
 
-def _some_known(rate: Floats) -> list[float | None]:
-    """Rates, None where not known."""
-    return [None if np.isnan(one) else one for one in rate.tolist()]
-
-
 def _in_another_order(problem: Problem) -> Problem:
     """The same problem, with brokers and partitions listed in another order."""
     cluster, random = problem.cluster, Random(SEED)
@@ -222,23 +209,16 @@ def _in_another_order(problem: Problem) -> Problem:
     rows = list(range(cluster.partitions))
     random.shuffle(brokers)
     random.shuffle(rows)
-    rates = (cluster.bytes_in, cluster.bytes_out)
-    bytes_in, bytes_out = (() if rate is None else _some_known(rate[rows]) for rate in rates)
+    at = np.array(rows, dtype=np.int64)
     shuffled = Cluster.build(
         brokers,
         [cluster.topics[cluster.topic[row]] for row in rows],
         cluster.partition[rows].tolist(),
         [lists[row] for row in rows],
         cluster.size_bytes[rows].tolist(),
-        bytes_in=bytes_in,
-        bytes_out=bytes_out,
-    )
-    shuffled = replace(
-        shuffled,
-        cluster_id=cluster.cluster_id,
-        racks_known=cluster.racks_known,
-        topic_ids=cluster.topic_ids,
-    )
+        bytes_in=cluster.rates_in(at),
+        bytes_out=cluster.rates_out(at),
+    ).identified_as(cluster)
     # rates are by (topic, partition) ascending, in whatever order the input was
     other = Problem.resolve(shuffled, problem.options, problem.bytes_per_second)
     other.warnings[:], other.loads[:] = problem.warnings, problem.loads

@@ -28,6 +28,13 @@ OVERRIDES = "overrides.json"
 COMPARE, MEASURED = "compare.json", "measured.json"
 """Optional input of the report besides the plan."""
 
+SIZE = "size.json"
+"""With a plan of ``partage size``: the number of brokers, its bounds and its figures."""
+
+
+_AFTER = ("after", "log_dirs_after")
+"""The columns that the plan decides."""
+
 
 def fingerprint(value: dict[str, Any]) -> str:
     """SHA-256 over the cluster before the plan and the options; ``apply`` compares it."""
@@ -39,7 +46,7 @@ def fingerprint(value: dict[str, Any]) -> str:
         "brokers": value["brokers"],
         "topics": value["topics"],
         "options": value.get("options", {}),
-        "partitions": {k: part[k] for k in sorted(part) if k != "after"},
+        "partitions": {k: part[k] for k in sorted(part) if k not in _AFTER},
     }
     text = json.dumps(found, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

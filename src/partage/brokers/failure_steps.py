@@ -31,12 +31,11 @@ from partage.brokers.figures import Placement, one_width
 from partage.brokers.leaders import Led, lead
 from partage.brokers.placement.sizes import movable, size_bands
 from partage.brokers.problem import Problem
+from partage.brokers.survivors import too_large_to_search
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-MAX_SIZE = 1_000_000
-"""Largest number of partitions times brokers for which the search is made."""
 _TRIES = 4_000
 """Changes of a list for which partners are looked up."""
 _EXCESS = 2**32
@@ -45,7 +44,7 @@ _EXCESS = 2**32
 
 def improve_by_steps(problem: Problem, led: Led) -> Led:
     """The lists as they are, or as good ones that are better after a failure."""
-    if len(problem.items) * len(problem.slot_brokers) > MAX_SIZE or problem.clock.stopped:
+    if too_large_to_search(problem) or problem.clock.stopped:
         return led
     options = problem.options
     if led.replicas.shape[1] < 2:

@@ -163,13 +163,21 @@ class Placement:
     def rack_takeovers(self) -> Ints:
         """[Z, B] partitions led in a rack that a broker takes over when it fails: the next live
         replica outside the rack."""
+        cluster, taker = self.cluster, self.rack_takers()
+        leader = cluster.replicas[:, 0]
+        taken = cluster.alive[leader] & (taker >= 0)
+        racks = len(cluster.rack_names)
+        return _counts(cluster.rack[leader[taken]], taker[taken], racks, self.brokers)
+
+    def rack_takers(self) -> Ints:
+        """[P] the broker that takes over when the leader's rack fails, -1 for none: the next live
+        replica outside the rack."""
         cluster, replicas = self.cluster, self.cluster.replicas
         live = np.append(cluster.alive, False)[replicas]
         rack = np.append(cluster.rack, -1)[replicas]
         outside = live & (rack != rack[:, :1])
-        taker = replicas[np.arange(len(replicas)), outside.argmax(axis=1)]
-        taken = live[:, 0] & outside.any(axis=1)
-        return _counts(rack[taken, 0], taker[taken], len(cluster.rack_names), self.brokers)
+        first = replicas[np.arange(len(replicas)), outside.argmax(axis=1)]
+        return np.where(outside.any(axis=1), first, -1)
 
     def least_rack_survivor(self) -> int | None:
         """A lower bound on the worst survivor's leaders after the failure of any one rack, for all
@@ -296,14 +304,17 @@ def rack_violations(cluster: Cluster, usable: Bools) -> Bools:
     return broken
 
 
+def only_in(cluster: Cluster, other: Cluster) -> tuple[Ints, Ints]:
+    """(row, column) of each replica of ``cluster`` whose broker has none in ``other``."""
+    held = (cluster.replicas[:, :, None] == other.replicas[:, None, :]).any(axis=2)
+    row, column = np.nonzero((cluster.replicas >= 0) & ~held)
+    return row, column
+
+
 def new_replicas(before: Cluster, after: Cluster) -> tuple[Ints, Ints]:
     """(row, broker) of each replica that a broker must newly fetch."""
-    row, column = np.nonzero(after.replicas >= 0)
-    broker = after.replicas[row, column]
-    brokers = len(after.brokers)
-    old_row, old_column = np.nonzero(before.replicas >= 0)
-    held = np.isin(row * brokers + broker, old_row * brokers + before.replicas[old_row, old_column])
-    return row[~held], broker[~held]
+    row, column = only_in(after, before)
+    return row, after.replicas[row, column]
 
 
 def changed_rows(before: Cluster, after: Cluster) -> Ints:

@@ -204,13 +204,7 @@ def _problem(
     new = (grown.topic == grown.topics.index(topic)) & (grown.partition >= numbers.start)
     replicas = grown.replicas.copy()
     replicas[new] = -1
-    grown = replace(
-        grown,
-        replicas=replicas,
-        cluster_id=cluster.cluster_id,
-        racks_known=cluster.racks_known,
-        topic_ids=cluster.topic_ids,
-    )
+    grown = replace(grown, replicas=replicas).identified_as(cluster)
     none = np.zeros(len(usable), dtype=np.bool_)
     target = np.where(new, factor, grown.replication_factor)
     return Problem(grown, PlanOptions(spread="topic"), usable, none, none, new, target)

@@ -64,15 +64,18 @@ class Replacement(NamedTuple):
         return f"{self.old}={self.new}"
 
 
+OF_LEADERS = ("leaders", "out", "leader_in")
+"""The resources that a partition's leader uses; the others are used by each replica."""
+
 RESOURCES = ("replicas", "leaders", "disk", "in", "out", "leader_in")
-"""What ``balance`` load balances, in the order in which it is shown."""
+"""What ``balance`` load balances and ``relieve`` limits, in the order in which it is shown."""
 
 LOAD_TOLERANCE = Percent(5, 100)
 """The tolerance of resources for which none is given."""
 
 
-class Tolerances(tuple[tuple[str, Percent], ...]):
-    """A tolerance for some resources each: ``replicas=2%,out=10%``, in the order of RESOURCES."""
+class Percentages(tuple[tuple[str, Percent], ...]):
+    """A percentage for some resources each: ``replicas=2%,out=10%``, in the order of RESOURCES."""
 
     __slots__ = ()
 
@@ -88,14 +91,14 @@ class Tolerances(tuple[tuple[str, Percent], ...]):
         return ",".join(f"{name}={share}" for name, share in self)
 
 
-def tolerance_of(given: Any) -> Percent | Tolerances:
-    """``"2%"`` or ``0.02`` for all, ``"replicas=2%,out=10%"`` or a mapping for some resources."""
-    if isinstance(given, Tolerances):
+def percentages_of(given: Any) -> Percent | Percentages:
+    """``"2%"`` or ``0.02``, ``"replicas=2%,out=10%"`` or a mapping for some resources."""
+    if isinstance(given, Percentages):
         return given
     if isinstance(given, Mapping):
         if not given:
             raise ValueError("names no resource")
-        return Tolerances.of(given)
+        return Percentages.of(given)
     if not isinstance(given, str) or "=" not in given:
         return Percent.of(given)
     named: dict[str, str] = {}
@@ -104,7 +107,21 @@ def tolerance_of(given: Any) -> Percent | Tolerances:
         if name.strip() in named:
             raise ValueError(f"{shown(name.strip())} is given twice")
         named[name.strip()] = share
-    return Tolerances.of(named)
+    return Percentages.of(named)
+
+
+def relief_of(given: Any) -> Percent | Percentages:
+    """``"80%"``, ``0.8`` or ``"disk=80%"`` for disks alone, ``"out=80%,in=90%"`` or a mapping for
+    other resources."""
+    found = percentages_of(given)
+    if isinstance(found, Percentages) and [name for name, _ in found] == ["disk"]:
+        found = found[0][1]
+    for name, share in [("disk", found)] if isinstance(found, Percent) else found:
+        if name == "disk" and not 0 < share <= 1:
+            raise ValueError("must be above 0% and at most 100%")
+        if not share:
+            raise ValueError(f"{name} must be above 0%")
+    return found
 
 
 class ReplicationFactor(NamedTuple):

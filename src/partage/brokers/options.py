@@ -31,12 +31,14 @@ from partage.brokers.declaration import (
 )
 from partage.brokers.option_values import (
     LOAD_TOLERANCE,
+    OF_LEADERS,
     NewBroker,
+    Percentages,
     Replacement,
     ReplicationFactor,
-    Tolerances,
     broker_id,
-    tolerance_of,
+    percentages_of,
+    relief_of,
 )
 from partage.errors import InputError
 from partage.units import Bytes, Duration, Percent, Rate, count_of
@@ -179,11 +181,14 @@ class PlanOptions:
         panel=FAIRNESS,
         commands=(PLAN, COMPARE),
     )
-    relieve: Option[str | float | Fraction, Percent | None] = Option(
-        Percent.of,
+    relieve: Option[
+        str | float | Fraction | Mapping[str, str | float], Percent | Percentages | None
+    ] = Option(
+        relief_of,
         None,
         metavar="PERCENT",
-        help="Only empty disks fuller than this, for instance 80%, with the fewest bytes moved.",
+        help="Only bring disks fuller than this, for instance 80%, below it, with the fewest bytes "
+        "moved; `out=80%,in=90%`: other loads, in % of the network capacity or of the fair share.",
         panel=LIMITS,
         commands=(PLAN, COMPARE),
     )
@@ -213,9 +218,9 @@ class PlanOptions:
         commands=(PLAN, COMPARE),
     )
     tolerance: Option[
-        str | float | Fraction | Mapping[str, str | float], Percent | Tolerances | None
+        str | float | Fraction | Mapping[str, str | float], Percent | Percentages | None
     ] = Option(
-        tolerance_of,
+        percentages_of,
         None,
         metavar="PERCENT",
         help="Accept loads this far from the fair share, for instance 2%, to move less; "
@@ -268,7 +273,10 @@ class PlanOptions:
         for name in ("remove_broker", "replace_broker", "replication_factor"):
             if getattr(self, name):
                 raise InputError("no_moves", f"forbids the moves that `{name}` needs")
-        limits = [name for name in self._budget if not (self.by_load and name == "tolerance")]
+        by_load = ("relieve", "tolerance") if self.by_load else ()
+        limits = [name for name in self._budget if name not in by_load]
+        if self.relieved and not any(name in OF_LEADERS for name, _ in self.relieved):
+            limits.append("relieve")
         idle = next((f"`{name}`" for name in limits), None)
         if self.balance == "bytes":
             idle = idle or "`balance` bytes"
@@ -278,19 +286,19 @@ class PlanOptions:
     def _check_balance(self) -> None:
         by_bytes = "`balance` bytes" if self.balance == "bytes" else None
         if self.relieve is not None:
-            if not 0 < self.relieve <= 1:
-                raise InputError(f"relieve {self.relieve}", "must be above 0% and at most 100%")
             other = by_bytes or ("`tolerance`" if self.tolerance is not None else None)
             if other is not None:
-                raise InputError("relieve", f"only empties full disks: {other} asks for balance")
+                raise InputError("relieve", f"only keeps limits: {other} asks for balance")
         if self.spread == "topic":
             other = next((f"`{name}`" for name in self._budget), by_bytes)
             if other is not None:
                 raise InputError("spread topic", f"cannot be combined with {other}")
 
     def _check_load(self) -> None:
+        if self.relieved and self.leaders != "count":
+            raise InputError("relieve", "changes as few leaders as it can: leave out `leaders`")
         if self.balance != "load":
-            if isinstance(self.tolerance, Tolerances):
+            if isinstance(self.tolerance, Percentages):
                 raise InputError(f"tolerance {self.tolerance}", "needs `balance` load")
             if self.time_limit is not None:
                 raise InputError(f"time_limit {self.time_limit}", "needs `balance` load")
@@ -306,13 +314,18 @@ class PlanOptions:
 
     @property
     def by_size(self) -> bool:
-        """Whether bytes are balanced, not replica counts."""
-        return self.balance == "bytes" or self.relieve is not None
+        """Whether bytes are balanced or disks relieved, not replicas counted."""
+        return self.balance == "bytes" or isinstance(self.relieve, Percent)
 
     @property
     def by_load(self) -> bool:
-        """Whether every load of a broker is balanced."""
-        return self.balance == "load"
+        """Whether every load of a broker is kept in a band: balanced, or below a limit."""
+        return self.balance == "load" or bool(self.relieved)
+
+    @property
+    def relieved(self) -> Percentages:
+        """The limits of loads to keep; none where disks alone are relieved."""
+        return self.relieve if isinstance(self.relieve, Percentages) else Percentages()
 
     @property
     def leaders_by_search(self) -> bool:
@@ -321,17 +334,17 @@ class PlanOptions:
 
     def load_tolerance(self, resource: str) -> Fraction:
         """The tolerance of a resource where every load is balanced."""
-        if isinstance(self.tolerance, Tolerances):
+        if isinstance(self.tolerance, Percentages):
             return dict(self.tolerance).get(resource, LOAD_TOLERANCE)
         return LOAD_TOLERANCE if self.tolerance is None else self.tolerance
 
     @property
     def limits(self) -> Limits:
         """The tolerance, and how much may be moved."""
-        if isinstance(self.tolerance, Tolerances) or self.by_load:
+        if self.balance == "load":
             return Limits(Fraction(0), None, None)
         usual = _BYTES_TOLERANCE if self.balance == "bytes" else Fraction(0)
-        tolerance = usual if self.tolerance is None else self.tolerance
+        tolerance = self.tolerance if isinstance(self.tolerance, Percent) else usual
         return Limits(tolerance, self.max_moves, self.max_bytes_moved)
 
     def given(self) -> dict[str, Any]:

@@ -9,18 +9,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import asdict
 
 from partage.brokers import directory, plan_file
 from partage.brokers.budget import TOLERANCE, fair_window
 from partage.brokers.figures import Placement, changed_rows, new_replicas
 from partage.brokers.load import LoadModel, resource_figures
+from partage.brokers.option_values import RESOURCES
 from partage.brokers.options import EXACT, PlanOptions
+from partage.brokers.placement.log_dirs import Fullness
 from partage.brokers.placement.sizes import forced_moves, within_bands
 from partage.brokers.plan_tables import brokers_table, moves_table, waves_table
 from partage.brokers.problem import Problem, Rates, keeps_rules
@@ -31,7 +35,7 @@ from partage.cluster import Cluster
 from partage.cluster.reassignment import Reassignment
 from partage.errors import InputError
 from partage.files import parse_json, read_text, to_json
-from partage.flow.certificate import unpack
+from partage.flow.certificate import pack, unpack
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.units import plural
 
@@ -50,6 +54,7 @@ class Plan:
     - ``settled``: stable, a second run changes nothing
     - ``seconds``: what planning took; 0 for a plan that was read from files
     - ``warnings``: of the problem, and of the answer; ``hints``: what other options would do
+    - ``fullness``: of the log dirs that new replicas could choose from, None where there are none
     """
 
     problem: Problem
@@ -63,6 +68,7 @@ class Plan:
     seconds: float
     warnings: tuple[str, ...]
     hints: tuple[str, ...] = ()
+    fullness: Fullness | None = None
 
     @property
     def waves(self) -> tuple[Wave, ...]:
@@ -78,7 +84,8 @@ class Plan:
     def lower_bound(self) -> int:
         """The fewest moves that reach the fairest share, proven for any strategy; if bytes are
         balanced, the moves that the rules force."""
-        if self.problem.options.by_size and not self.problem.options.no_moves:
+        options = self.problem.options
+        if (options.by_size or options.relieved) and not options.no_moves:
             return forced_moves(self.problem)
         bound = next((s.bound for s in self.stages if s.name == StageName.MOVES), 0)
         if self.problem.options.by_load:
@@ -106,7 +113,7 @@ class Plan:
         if stage.prices.get("limit") == TOLERANCE and not self._within_tolerance(stage):
             return False  # full disks asked for other counts
         searched = (StageName.LEADER_RATE, StageName.JOINT_FAILURE_BALANCE)
-        return stage.name in searched or stage.value == stage.bound
+        return stage.name in searched or not stage.aimed or stage.value == stage.bound
 
     def _within_tolerance(self, stage: Stage) -> bool:
         sharing, width = self.problem.sharing, self.problem.options.limits.tolerance
@@ -151,6 +158,7 @@ class Plan:
             "optimal": self.optimal,
             **self._placement_figures(self.after),
             "leaders_after_failure": {"max": failure.value, "ideal": failure.bound},
+            **self._log_dir_figures(),
             "leader_changes": self.leader_changes,
             "settled": self.settled,
             "waves": len(self.waves),
@@ -160,19 +168,26 @@ class Plan:
             "gaps": self.gaps,
         }
 
+    def _log_dir_figures(self) -> dict[str, Any]:
+        """How full log dirs get, where the plan chooses some."""
+        if self.fullness is None:
+            return {}
+        fullest, bound = map(float, self.fullness)
+        return {"log_dirs": {"fullest": fullest, "bound": bound}}
+
     @cached_property
     def figures_before(self) -> dict[str, Any]:
         """The figures of the placement before the plan."""
         return self._placement_figures(self.before)
 
     @cached_property
-    def _load_model(self) -> LoadModel:
-        return LoadModel.of(self.problem)
+    def _load_model(self) -> LoadModel | None:
+        return LoadModel.of(self.problem) if self.problem.rates is not None else None
 
     def _placement_figures(self, cluster: Cluster) -> dict[str, Any]:
-        """The figures of a placement; of every resource, if all loads are balanced."""
+        """The figures of a placement; of every resource, where loads are known."""
         figures = Placement(cluster, self.problem.usable).figures()
-        if self.problem.options.by_load:
+        if self._load_model is not None:
             figures["resources"] = resource_figures(self._load_model, cluster)
         return figures
 
@@ -198,7 +213,10 @@ class Plan:
             "gaps": self.gaps,
             "loads": [*self.problem.loads, *self.hints],
             "warnings": list(self.warnings),
-            "certificate": {"stages": [stage.to_json() for stage in self.stages]},
+            "certificate": {
+                "stages": [stage.to_json() for stage in self.stages],
+                **self._fair_shares(),
+            },
             "waves": [self._wave_entry(i, wave) for i, wave in enumerate(self.waves, start=1)],
         }
         value["fingerprint"] = directory.fingerprint(value)
@@ -225,6 +243,16 @@ class Plan:
             "replication_factor": target.tolist(),
             "before": before.replica_lists(),
             "after": self.after.replica_lists(),
+            **self._log_dir_columns(),
+        }
+
+    def _log_dir_columns(self) -> dict[str, list[list[int]]]:
+        """Positions of log dirs, where known."""
+        if self.before.log_dirs is None or self.after.log_dirs is None:
+            return {}
+        return {
+            "log_dirs_before": self.before.log_dir_lists(),
+            "log_dirs_after": self.after.log_dir_lists(),
         }
 
     def _topic_ids(self) -> list[str | None] | None:
@@ -232,8 +260,16 @@ class Plan:
         known = self.before.topic_ids
         return [known.get(topic) for topic in self.before.topics] if known else None
 
+    def _fair_shares(self) -> dict[str, Any]:
+        """By resource, the fair share of each usable broker; a plan that balances loads has them in
+        its bands."""
+        model = self._load_model
+        if model is None or self.problem.options.by_load:
+            return {}
+        return {"fair": {name: pack(model.fair(name)) for name in RESOURCES}}
+
     def _rate_columns(self) -> dict[str, list[float]]:
-        """The rates that were balanced, if every load was."""
+        """The rates by which loads are counted, where known."""
         rates = self.problem.rates
         if rates is None:
             return {}
@@ -259,11 +295,11 @@ class Plan:
 
     def files(self) -> dict[str, str]:
         """The files of the plan directory by name, without the report."""
-        reassignment = self.after.to_reassignment(self.changed)
+        reassignment = self.after.to_reassignment(self.changed, self.before)
         files = {
             directory.MARKER: to_json(self.document()),
             directory.REASSIGNMENT: to_json(reassignment),
-            directory.ROLLBACK: to_json(self.before.to_reassignment(self.changed)),
+            directory.ROLLBACK: to_json(self.before.to_reassignment(self.changed, self.after)),
         }
         # each partition's entry is made once, not once per wave
         entries = dict(zip(self.changed.tolist(), reassignment["partitions"], strict=True))
@@ -309,6 +345,7 @@ class Plan:
             settled=file.figures.after.settled,
             seconds=0.0,
             warnings=tuple(file.warnings),
+            fullness=_fullness(file),
         )
 
     def to_pandas(self, table: Table = "moves") -> Any:
@@ -371,6 +408,7 @@ def _placements(file: plan_file.PlanFile) -> tuple[Cluster, Cluster]:
             "alive": one.alive,
             "network_in_bytes_per_second": one.network_in_bytes_per_second,
             "network_out_bytes_per_second": one.network_out_bytes_per_second,
+            "log_dirs": [asdict(log_dir) for log_dir in one.log_dirs],
         }
         for one in file.brokers
     ]
@@ -381,10 +419,25 @@ def _placements(file: plan_file.PlanFile) -> tuple[Cluster, Cluster]:
     ]
     cluster = Cluster.from_json({"brokers": brokers, "partitions": partitions}, directory.MARKER)
     before = replace(cluster, cluster_id=file.cluster_id, topic_ids=file.id_of_topic)
-    width = max(map(len, part.after))
-    padded = np.array([ids + [-1] * (width - len(ids)) for ids in part.after], dtype=np.int64)
-    after = np.where(padded < 0, -1, np.searchsorted(before.broker_ids, padded))
-    return before, before.with_replicas(after)
+    padded = _padded(part.after)
+    placed = np.where(padded < 0, -1, np.searchsorted(before.broker_ids, padded))
+    after = before.with_replicas(placed)
+    if part.log_dirs_before is None or part.log_dirs_after is None:
+        return replace(before, log_dirs=None), after
+    return (
+        replace(before, log_dirs=_padded(part.log_dirs_before)),
+        replace(after, log_dirs=_padded(part.log_dirs_after)),
+    )
+
+
+def _padded(lists: list[list[int]]) -> Ints:
+    width = max(map(len, lists))
+    return np.array([row + [-1] * (width - len(row)) for row in lists], dtype=np.int64)
+
+
+def _fullness(file: plan_file.PlanFile) -> Fullness | None:
+    found = file.figures.after.log_dirs
+    return None if found is None else Fullness(Fraction(found.fullest), Fraction(found.bound))
 
 
 def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Problem:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -31,6 +32,15 @@ OptionValue: TypeAlias = bool | int | float | str | list[str | int] | None
 BrokerIds: TypeAlias = list[int]
 
 
+class PlanLogDir(msgspec.Struct, frozen=True):
+    """A log dir of a broker; ``offline``: why it cannot be used."""
+
+    path: str
+    disk_bytes: Int64 | None = None
+    cordoned: bool = False
+    offline: str | None = None
+
+
 class PlanBroker(msgspec.Struct, frozen=True):
     """A broker. ``excluded``: must be empty after the plan; ``added``: by an option."""
 
@@ -43,6 +53,7 @@ class PlanBroker(msgspec.Struct, frozen=True):
     added: bool = False
     network_in_bytes_per_second: Int64 | None = None
     network_out_bytes_per_second: Int64 | None = None
+    log_dirs: list[PlanLogDir] = []
 
     @property
     def usable(self) -> bool:
@@ -63,7 +74,8 @@ class PlanPartitions(msgspec.Struct, frozen=True):
     """One entry per partition in every column; ``topic`` is a position in the plan's ``topics``.
 
     ``bytes_per_second`` is None without a profile. ``before`` and ``after`` are replica lists,
-    preferred leader first.
+    preferred leader first; ``log_dirs_before`` and ``log_dirs_after`` are positions in the brokers'
+    ``log_dirs``, -1 where not known, None where no broker has several.
     """
 
     topic: list[Int64]
@@ -76,6 +88,8 @@ class PlanPartitions(msgspec.Struct, frozen=True):
     replication_factor: list[Int64] | None = None
     bytes_in_per_second: list[float] | None = None
     bytes_out_per_second: list[float] | None = None
+    log_dirs_before: list[list[int]] | None = None
+    log_dirs_after: list[list[int]] | None = None
 
 
 class FailureFigures(msgspec.Struct, frozen=True):
@@ -88,8 +102,9 @@ class FailureFigures(msgspec.Struct, frozen=True):
 
 
 class BrokerLoad(msgspec.Struct, frozen=True):
-    """A load of one broker, and its fair share and band if it may hold replicas; the share of its
-    capacity that is free, and the partition that adds most to it, where known."""
+    """A load of one broker, its fair share if it may hold replicas, and its band if the plan aims
+    at one; the share of its capacity that is free, and the partition that adds most to it, where
+    known."""
 
     broker: Int64
     load: float
@@ -107,16 +122,23 @@ class SurvivorFigures(msgspec.Struct, frozen=True):
 
 
 class ResourceFigures(msgspec.Struct, frozen=True):
-    """A load of the brokers: extremes, fair share, band, a lower bound on ``max``; a row per
-    broker; after a failure, where leaders bring the load along."""
+    """A load of the brokers: extremes, fair share, a lower bound on ``max``, the band if the plan
+    aims at one; a row per broker; after a failure, where leaders bring the load along."""
 
     min: float
     max: float
     fair: float
-    band: tuple[float, float]
     bound: float
+    band: tuple[float, float] | None = None
     brokers: list[BrokerLoad] = []
     after_failure: SurvivorFigures | None = None
+
+
+class LogDirFigures(msgspec.Struct, frozen=True):
+    """The share of its disk that the fullest log dir with a choice holds, and a lower bound."""
+
+    fullest: float
+    bound: float
 
 
 class PlanFigures(msgspec.Struct, frozen=True):
@@ -137,6 +159,7 @@ class PlanFigures(msgspec.Struct, frozen=True):
     bytes_moved: Int64 | None = None
     bytes_moved_lower_bound: Int64 | None = None
     optimal: bool = False
+    log_dirs: LogDirFigures | None = None
     leader_changes: Int64 | None = None
     settled: bool = False
     waves: Int64 | None = None
@@ -200,7 +223,7 @@ class PlanWave(msgspec.Struct, frozen=True):
     bytes_out: list[Int64] | None = None
 
 
-class PlanFile(msgspec.Struct, frozen=True):
+class PlanFile(msgspec.Struct, frozen=True, dict=True):
     """A plan.json. ``options``: those that differ from their defaults."""
 
     accepted: ClassVar[str] = "a plan"
@@ -223,6 +246,11 @@ class PlanFile(msgspec.Struct, frozen=True):
     certificate: Certificate = Certificate()
     waves: list[PlanWave] = []
     fingerprint: str = ""
+
+    @cached_property
+    def log_dir_paths(self) -> dict[int, list[str]]:
+        """The paths of log dirs by broker."""
+        return {broker.id: [one.path for one in broker.log_dirs] for broker in self.brokers}
 
     @property
     def keys(self) -> list[tuple[str, int]]:
@@ -311,11 +339,30 @@ def _inconsistency(plan: PlanFile) -> str | None:
         row = next((i for i, one in enumerate(lists) if not one or not known.issuperset(one)), None)
         if row is not None:
             return f"partitions.{name}[{row}]: expected one or more of the listed broker ids"
+    if (contradiction := _log_dir_inconsistency(plan)) is not None:
+        return contradiction
     for place in (plan.figures.before, plan.figures.after):
         for name, figures in place.resources.items():
             if figures.brokers and [row.broker for row in figures.brokers] != ids:
                 return f"figures: resources.{name}.brokers: expected the ids of the brokers"
     return _wave_inconsistency(plan.waves, known)
+
+
+def _log_dir_inconsistency(plan: PlanFile) -> str | None:
+    part = plan.partitions
+    if (part.log_dirs_before is None) is not (part.log_dirs_after is None):
+        return "partitions: log_dirs_before and log_dirs_after go together"
+    count = {broker.id: len(broker.log_dirs) for broker in plan.brokers}
+    for name, lists, log_dirs in (
+        ("before", part.before, part.log_dirs_before),
+        ("after", part.after, part.log_dirs_after),
+    ):
+        for row, (brokers, own) in enumerate(zip(lists, log_dirs or (), strict=False)):
+            if len(own) != len(brokers) or not all(
+                -1 <= one < count[broker] for broker, one in zip(brokers, own, strict=True)
+            ):
+                return f"partitions.log_dirs_{name}[{row}]: expected the brokers' log dirs"
+    return None
 
 
 def _wave_inconsistency(waves: Sequence[PlanWave], known: Iterable[int]) -> str | None:

@@ -39,7 +39,7 @@ def posed(
     measured = profile.aligned(cluster)
     rates = measured.bytes_per_second
     cluster, loads, warnings = _sized(cluster, profile, measured)
-    reads = profile.bytes_out(cluster) if options.by_load else None
+    reads = profile.bytes_out(cluster)
     if reads is not None:
         cluster, known = _read(cluster, reads)
         loads.append(
@@ -47,8 +47,8 @@ def posed(
         )
     problem = Problem.resolve(cluster, options, rates)
     if rates is not None:
-        problem.loads.append(f"rates: {profile.rates}")
-    problem.loads.extend(loads)
+        loads.insert(0, f"rates: {profile.rates}")
+    problem.loads[:0] = loads
     problem.warnings.extend(warnings + _measured_warnings(measured))
     return problem
 

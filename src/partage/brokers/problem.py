@@ -28,7 +28,7 @@ from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError, shown
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
 from partage.patterns import compile_pattern, matcher
-from partage.units import did_you_mean, listed, plural
+from partage.units import Percent, did_you_mean, listed, plural
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -55,7 +55,7 @@ class Problem:
     - ``usable`` [B]: brokers that may hold replicas; ``excluded``, ``added`` [B]
     - ``chosen`` [P]: partitions that may change; ``target`` [P]: required replicas
     - ``bytes_per_second`` [P]: measured incoming bytes per second, or None
-    - ``rates``: what brokers receive and send, if ``balance`` is load; otherwise None
+    - ``rates``: what brokers receive and send; None where not known, unless ``balance`` is load
     - ``given`` [P, any]: the lists after ``reassignment``, or None without one
     - ``loads``: descriptions of the measurements that rates and sizes come from
     - ``clock``: how long the search for balanced loads may run
@@ -111,13 +111,23 @@ class Problem:
             bytes_per_second,
             given=given,
         )
-        if options.by_load:
+        if options.by_load or problem._loads_known:
             problem = problem.with_rates()
         held = np.maximum(target, cluster.replication_factor).astype(object)
         if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
             raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
         problem.warnings.extend(_warnings(problem))
         return problem
+
+    @property
+    def _loads_known(self) -> bool:
+        """Whether every load of the brokers can be counted: rates and sizes are known, and what
+        stays is on usable brokers."""
+        on = np.append(self.usable, True)[self.cluster.replicas[self.chosen]]
+        if self.options.no_moves and not on.all():
+            return False
+        known = self.bytes_per_second is not None or self.cluster.bytes_in is not None
+        return known and not (self.cluster.size_bytes < 0).any()
 
     def with_rates(self) -> Problem:
         """The problem with rates, and where they come from."""
@@ -324,7 +334,7 @@ class _Brokers:
     def replace(self, pair: Replacement) -> None:
         old = self.exclude(pair.old, f"replace_broker {pair}")
         if pair.new not in self.known and pair.new not in self.added:
-            self.added[pair.new] = replace(old, id=pair.new, alive=True)
+            self.added[pair.new] = replace(old, id=pair.new, alive=True, log_dirs=())
 
 
 def _brokers(cluster: Cluster, options: PlanOptions) -> _Brokers:
@@ -437,7 +447,8 @@ def _check_sizes(cluster: Cluster, options: PlanOptions) -> None:
     asked = next((name for name in limits if getattr(options, name)), f"balance {options.balance}")
     if (cluster.size_bytes < 0).all():
         raise InputError(asked, "the size of no partition is known: give `sizes`")
-    if options.relieve is not None and (cluster.disk_bytes < 0).all():
+    of_disks = isinstance(options.relieve, Percent) or "disk" in dict(options.relieved)
+    if of_disks and (cluster.disk_bytes < 0).all():
         raise InputError(asked, "the disk_bytes of no broker are known")
 
 
@@ -512,7 +523,8 @@ def _given_warnings(problem: Problem) -> Iterable[str]:
         return
     if reassignment.in_log_dirs:
         named = plural(reassignment.in_log_dirs, "partition")
-        yield f"log_dirs are ignored, each broker chooses: {named}"
+        chooser = "each broker" if cluster.log_dirs is None else "the plan"
+        yield f"log_dirs are ignored, {chooser} chooses: {named}"
     today, wanted = one_width(cluster.replicas, problem.given)
     old, new = cluster.replication_factor, (wanted >= 0).sum(axis=1)
     changed = (today != wanted).any(axis=1)

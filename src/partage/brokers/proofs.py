@@ -45,13 +45,15 @@ _STAGE_OF_COST = {
 @dataclass(frozen=True)
 class Stage:
     """``prices``: packed dual values and other inputs of the bound (see docs/proofs.md). ``exact``
-    is False if the stage is solved by a search with a bound, not by a flow."""
+    is False if the stage is solved by a search with a bound, not by a flow; ``aimed`` is False if
+    the plan does not try to meet the bound."""
 
     name: StageName
     value: int
     bound: int
     prices: dict[str, Any] = field(default_factory=dict)
     exact: bool = True
+    aimed: bool = True
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -175,9 +177,10 @@ def _prove_failures(problem: Problem, led: Led) -> list[Stage]:
     failure = led.failure
     floor, cases = (_proof_json(problem, proof) for proof in (failure.floor, failure.cases))
     prices = _proof_json(problem, [failure.prices])
+    ordered = not problem.options.relieved  # which keeps the order of followers
     found = [
-        Stage(StageName.FAILURE, failure.worst, failure.ideal, floor),
-        Stage(StageName.FAILURE_BALANCE, failure.value, failure.bound, prices),
+        Stage(StageName.FAILURE, failure.worst, failure.ideal, floor, ordered, ordered),
+        Stage(StageName.FAILURE_BALANCE, failure.value, failure.bound, prices, ordered, ordered),
     ]
     if not problem.options.leaders_by_search:
         joint = StageName.JOINT_FAILURE_BALANCE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,12 +19,13 @@ from partage.brokers.limiting_constraints import limiting_constraints
 from partage.brokers.load import load_hint, prove_loads, relieve_survivors
 from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
 from partage.brokers.placement.disks import disk_overflow
+from partage.brokers.placement.log_dirs import choose_log_dirs
 from partage.brokers.plan import Plan, Progress
 from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
 from partage.brokers.stages import StageName
 from partage.brokers.strategies import Strategy, strategy_named
-from partage.brokers.survivors import improve_after_failures
+from partage.brokers.survivors import improve_after_failures, too_large_to_search
 from partage.brokers.waves import WaveSchedule, schedule_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError
@@ -61,6 +63,8 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
         problem.options.throttle,
         problem.options.batch,
     )
+    log_dirs, fullness = choose_log_dirs(before, after, schedule.waves)
+    after = replace(after, log_dirs=log_dirs)
     settled = _settled(strategy, problem, after, stages, report)
     return Plan(
         problem=problem,
@@ -82,6 +86,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
             *_time_warnings(problem),
         ),
         hints=tuple(load_hint(problem, after)),
+        fullness=fullness,
     )
 
 
@@ -97,7 +102,7 @@ def _refuse(options: PlanOptions) -> None:
     for name in BUDGET:
         if options.strategy != EXACT and getattr(options, name) is not None:
             raise CannotError(f"does not support `{name}`: exact does")
-    if options.by_load and options.strategy != EXACT:
+    if options.balance == "load" and options.strategy != EXACT:
         raise CannotError("does not support `balance` load: exact does")
     if options.balance == "bytes" and options.strategy not in (EXACT, "bin-packing", GIVEN):
         raise CannotError("does not support `balance` bytes: exact and bin-packing do")
@@ -106,7 +111,8 @@ def _refuse(options: PlanOptions) -> None:
 def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led | None]:
     """The strategy's placement; for replica sets their best order, which is proven with it."""
     answer = strategy.decide(problem)
-    led = None if strategy.ordered else lead(problem, answer)
+    # where loads are relieved, the lists change no more than that needs
+    led = None if strategy.ordered or problem.options.relieved else lead(problem, answer)
     if led is not None and problem.options.strategy == EXACT:
         led = improve_by_steps(problem, improve_after_failures(problem, led))
         led = relieve_survivors(problem, led) if problem.options.by_load else led
@@ -118,11 +124,12 @@ def _settled(
 ) -> bool:
     """Whether a second run on the result changes nothing. If every stage of an exact plan is exact
     and meets its bound, it does not, because no change is optimal and costs nothing; the search for
-    better leader counts only ends where it finds none. Otherwise the second run is made."""
-    certain = all(
-        s.name == StageName.JOINT_FAILURE_BALANCE or (s.exact and s.value == s.bound)
-        for s in stages
-    )
+    better leader counts only ends where it finds none, and where other sets are not searched for a
+    lower worst survivor, that stage need not meet its bound. Otherwise the second run is made."""
+    searched = {StageName.JOINT_FAILURE_BALANCE}
+    if too_large_to_search(problem):
+        searched.add(StageName.FAILURE)
+    certain = all(s.name in searched or (s.exact and s.value == s.bound) for s in stages)
     if problem.options.strategy == EXACT and certain:
         return True
     if problem.clock.stopped:
@@ -178,6 +185,6 @@ def _gaps(stages: Sequence[Stage], schedule: WaveSchedule) -> dict[str, float]:
         if stage.bound
         else float(stage.value)
         for stage in stages
-        if stage.value > stage.bound
+        if stage.value > stage.bound and stage.aimed
     }
     return gaps | ({"waves": schedule.gap} if schedule.gap else {})

@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 MAX_SIZE = 1_000_000
-"""Largest number of partitions times brokers for which the search is made."""
+"""Largest number of partitions times brokers for which anything is searched after a failure."""
 _HELPERS = 400
 """Exchanges tried in a round."""
 
@@ -39,7 +39,7 @@ def improve_after_failures(problem: Problem, led: Led) -> Led:
     options = problem.options
     if options.no_moves or options.by_size or options.by_load or options.leaders_by_search:
         return led
-    if len(problem.items) * len(problem.slot_brokers) > MAX_SIZE:
+    if too_large_to_search(problem):
         return led
     while led.failure.worst > _bound(problem, led):
         better = _with_lower_worst(problem, led)
@@ -47,6 +47,11 @@ def improve_after_failures(problem: Problem, led: Led) -> Led:
             break
         led = better
     return led
+
+
+def too_large_to_search(problem: Problem) -> bool:
+    """Whether searches for placements that are better after a failure would take too long."""
+    return len(problem.items) * len(problem.slot_brokers) > MAX_SIZE
 
 
 def _bound(problem: Problem, led: Led) -> int:

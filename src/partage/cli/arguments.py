@@ -91,14 +91,12 @@ def spark_settings(conf: Iterable[str] | None) -> dict[str, str]:
     return found
 
 
-def table_columns(table: str | None, columns: str | None) -> dict[str, str]:
+def record_columns(columns: str | None) -> dict[str, str]:
     """The values of ``--columns`` by name. Raises InputError."""
     from partage.errors import InputError
 
     if columns is None:
         return {}
-    if table is None:
-        raise InputError("--columns", "needs --table: names columns of that table")
     found: dict[str, str] = {}
     for part in columns.split(","):
         name, _, theirs = (word.strip() for word in part.partition("="))
@@ -116,8 +114,12 @@ Columns = Annotated[
     str | None,
     typer.Option(
         metavar="NAME=COLUMN,…",
-        help="Columns and fields of the table with other names: topic=t,key=payload.id.",
+        help="Columns and fields of records with other names: topic=t,key=payload.id.",
     ),
+]
+SkipDamaged = Annotated[
+    bool,
+    typer.Option("--skip-damaged", help="Leave out damaged files, and count them."),
 ]
 Picture = Annotated[
     str | None,

@@ -104,7 +104,8 @@ SECTIONS: Mapping[str, Mapping[str, Listed]] = {
     },
     "Getting started": {
         "doctor": Listed(
-            "doctor_command", "Check what is installed, what is missing, and what to do about it."
+            "doctor_command",
+            "Check what is installed, what a cluster allows, and what to do about it.",
         ),
         "demo": Listed(
             "demo_command",

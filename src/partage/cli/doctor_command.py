@@ -27,7 +27,7 @@ def doctor(
     command_config: CommandConfig = None,
     json: Json = False,
 ) -> None:
-    """Check what is installed, what is missing, and what to do about it.
+    """Check what is installed, what a cluster allows, and what to do about it.
 
     Exits 1 if an installed extra or a named Kafka cannot be used.
 

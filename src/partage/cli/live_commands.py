@@ -147,7 +147,7 @@ def groups(
     from partage.live.admin.groups import read_groups
     from partage.live.admin.permissions import acl_to_see_all_topics, missing_acls
     from partage.report.group_tables import print_assignment
-    from partage.report.live_tables import print_group, print_groups
+    from partage.report.live_tables import furthest_behind, print_group, print_groups
     from partage.report.printing import remark
 
     output.check_files(report=report)
@@ -180,5 +180,5 @@ def groups(
     console = output.console()
     show(console)
     if name is None and found:
-        behind = max(found, key=lambda group: sum(group.lag.values()))
-        next_step.show(console, "groups", behind.name, *next_step.cluster_options("groups"))
+        behind = furthest_behind(rows)["group"]
+        next_step.show(console, "groups", behind, *next_step.cluster_options("groups"))

@@ -16,10 +16,11 @@ from partage.cli.arguments import (
     Master,
     Overwrite,
     ResultPage,
+    SkipDamaged,
     Table,
     check_present,
+    record_columns,
     spark_settings,
-    table_columns,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ Records = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="RECORDS",
-        help="Parquet, ORC, JSON, CSV: files, folders, patterns; kafka://HOST/TOPIC.",
+        help="Parquet, ORC, Avro, JSON, CSV: files, folders, patterns; kafka://HOST/TOPIC.",
     ),
 ]
 
@@ -89,6 +90,7 @@ def profile(
         str | None,
         typer.Option(metavar="N|%", help="Fail if more rows than this are rejected: 1000 or 0.1%."),
     ] = None,
+    skip_damaged: SkipDamaged = False,
     append: Annotated[
         bool,
         typer.Option("--append", help="Measure only files that are new since the last run."),
@@ -126,7 +128,7 @@ def profile(
     period = Period.of(since, until)
     limit = None if max_rejected is None else MaxRejected.of(max_rejected)
     _check_inputs(master, records, sizes, lags)
-    mapping = table_columns(table, columns)
+    mapping = _mapping(records, table, columns)
     known = None if cluster is None else Cluster.read(cluster)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
@@ -137,6 +139,8 @@ def profile(
             "top": top,
             "period": period,
             "max_rejected": limit,
+            "columns": mapping,
+            "skip_damaged": skip_damaged,
             "overwrite": overwrite,
             "progress": progress,
         }
@@ -211,6 +215,7 @@ def keys(
         str | None,
         typer.Option(metavar="FILE", help="A cluster, for the partition counts of topics."),
     ] = None,
+    skip_damaged: SkipDamaged = False,
     command_config: CommandConfig = None,
     master: Master = None,
     conf: Conf = None,
@@ -243,7 +248,7 @@ def keys(
         raise InputError("--consumers", f"{consumers}: must be at least 1")
     cost = float(read_parameter("move_cost", Percent.of, move_cost))
     _check_inputs(master, records)
-    mapping = table_columns(table, columns)
+    mapping = _mapping(records, table, columns)
     known = None if cluster is None else partition_counts(Cluster.read(cluster))
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
@@ -258,6 +263,8 @@ def keys(
                 known=known,
                 consumers=consumers,
                 move_cost=cost,
+                columns=mapping,
+                skip_damaged=skip_damaged,
                 progress=progress,
             )
     above = [] if fail_above is None else found.above(fail_above)
@@ -297,6 +304,16 @@ def _check_append(
         raise InputError("", "no records given: name files or folders")
     if format.lower() != "parquet":
         raise InputError("--append", f"needs a profile in Parquet, found --format {format}")
+
+
+def _mapping(records: list[str] | None, table: str | None, columns: str | None) -> dict[str, str]:
+    """The values of ``--columns`` by name. Raises InputError."""
+    from partage.errors import InputError
+
+    found = record_columns(columns)
+    if found and table is None and all(one.startswith("kafka://") for one in records or ()):
+        raise InputError("--columns", "needs files or a --table: those of Kafka have their names")
+    return found
 
 
 def _inputs(

@@ -32,6 +32,9 @@ def up(
         str | None,
         typer.Option(metavar="RACK,…", help="Racks, a,b,c, assigned to the brokers round robin."),
     ] = None,
+    log_dirs: Annotated[
+        int | None, typer.Option(metavar="N", help="Log dirs of each broker; 1 in a new sandbox.")
+    ] = None,
     directory: Dir = _FOLDER,
     kafka: Annotated[
         str | None, typer.Option(metavar="VERSION", help="Kafka's version; 4.3.0 in a new sandbox.")
@@ -41,6 +44,10 @@ def up(
         typer.Option(
             "--secure", help="Add TLS, logins and ACLs, with properties files for clients."
         ),
+    ] = False,
+    assignor: Annotated[
+        bool,
+        typer.Option("--assignor", help="Offer partage's assignor to groups; make jar builds it."),
     ] = False,
     example: Annotated[
         bool,
@@ -67,8 +74,10 @@ def up(
             directory,
             brokers=brokers,
             racks=None if racks is None else racks.split(","),
+            log_dirs=log_dirs,
             kafka=kafka,
             secure=secure,
+            assignor=assignor,
             progress=report,
         )
         if example:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partage.cli import next_step, output
-from partage.cli.arguments import Json, ResultPage, check_choice, one_of
+from partage.cli import next_step, output, settings
+from partage.cli.arguments import (
+    BootstrapServer,
+    CommandConfig,
+    Json,
+    ResultPage,
+    assignor_names,
+    check_choice,
+    completion_from,
+    one_of,
+)
+from partage.cli.cluster_argument import cluster_or_running
 from partage.cli.loads import Loads
 
 if TYPE_CHECKING:
@@ -22,18 +33,30 @@ _PER_WEIGHT = 1000
 """Seconds: a profile's weights are what comes in during this time."""
 
 _SURVIVE = "broker|rack|none"
+_SCHEDULE = "Schedule of a group"
+_MOST_HOURS = 1_000_000
 _CHANGES = ("remove_broker", "add_broker")
+
+
+@dataclass(frozen=True)
+class _Scheduling:
+    """The options of a schedule, None where they have their default."""
+
+    rebalance_price: float | None
+    lag_threshold: int | None
+    assignor: str | None
 
 
 def size(
     loads: Loads,
     cluster: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="CLUSTER|GROUP",
-            help="Cluster, as for plan; with --member-rate a group, as for assign.",
+            help="Cluster, as for plan, by default the running cluster; with --member-rate a "
+            "group, as for assign.",
         ),
-    ],
+    ] = None,
     headroom: Annotated[
         str,
         typer.Option(
@@ -62,6 +85,42 @@ def size(
             "--group", metavar="NAME", help="The group whose lags count, where there are several."
         ),
     ] = None,
+    schedule: Annotated[
+        bool,
+        typer.Option(
+            "--schedule",
+            help="Size a group window by window: when to have how many members, beside what a "
+            "lag-based autoscaler does, both simulated.",
+            rich_help_panel=_SCHEDULE,
+        ),
+    ] = False,
+    rebalance_price: Annotated[
+        float | None,
+        typer.Option(
+            metavar="HOURS",
+            help="Rebalance only where it saves this many member-hours.  [default: 1]",
+            rich_help_panel=_SCHEDULE,
+        ),
+    ] = None,
+    lag_threshold: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RECORDS",
+            min=1,
+            help="Lag per member of the autoscaler (KEDA: lagThreshold); by default what members "
+            "that keep up show between commits.",
+            rich_help_panel=_SCHEDULE,
+        ),
+    ] = None,
+    assignor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The assignor in the simulation.  [default: weighted]",
+            autocompletion=completion_from(assignor_names),
+            rich_help_panel=_SCHEDULE,
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -69,6 +128,8 @@ def size(
         ),
     ] = None,
     report: ResultPage = None,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
     json: Json = False,
 ) -> None:
     """Find how few brokers a cluster needs, or how few members a group.
@@ -81,7 +142,9 @@ def size(
 
         partage size cluster.json --profile profile/ --rate peak --headroom 30%
         partage size cluster.json --survive rack -o plan/
+        partage size --bootstrap-server localhost:9092
         partage size group.json --profile profile/ --member-rate 20MB
+        partage size group.json --profile profile/ --member-rate 20MB --schedule
     """
     from partage.errors import InputError, read_parameter
     from partage.units import Percent
@@ -91,11 +154,19 @@ def size(
     if free >= 1:
         raise InputError(f"headroom {headroom}", "must be below 100%")
     check_choice(_SURVIVE, "--survive", survive)
+    scheduling = _Scheduling(rebalance_price, lag_threshold, assignor)
+    _check_schedule(schedule, member_rate, scheduling)
     if member_rate is None:
         if of_group is not None:
             raise InputError("--group", "needs `member_rate`: a cluster has no lags")
-        _size_cluster(cluster, free, survive, loads, out, report, json)
+        running = bootstrap_server, command_config
+        _size_cluster(cluster, running, free, survive, loads, out, report, json)
         return
+    if cluster is None:
+        raise InputError("GROUP", "is missing: name a file, as for assign")
+    for name in ("bootstrap_server", "command_config"):
+        if settings.typed(name):
+            raise InputError(name, "is for clusters: leave it out, or leave out `member_rate`")
     for name, given in {
         "survive": survive != "broker",
         "out": out is not None,
@@ -104,11 +175,28 @@ def size(
     }.items():
         if given:
             raise InputError(name, "is for clusters: leave it out, or leave out `member_rate`")
+    if schedule:
+        if of_group is not None:
+            raise InputError("group", "a schedule is made from records: leave it out")
+        _schedule_group(cluster, free, member_rate, scheduling, loads, report, json)
+        return
     _size_group(cluster, free, member_rate, of_group, loads, report, json)
 
 
+def _check_schedule(schedule: bool, member_rate: str | None, asked: _Scheduling) -> None:
+    """Raise InputError for options of a schedule without one."""
+    from partage.errors import InputError
+
+    for name, given in vars(asked).items():
+        if given is not None and not schedule:
+            raise InputError(name, "needs `schedule`")
+    if schedule and member_rate is None:
+        raise InputError("schedule", "is for groups: add `member_rate`")
+
+
 def _size_cluster(
-    path: str,
+    path: str | None,
+    running: tuple[str | None, str | None],
     headroom: Percent,
     survive: str,
     loads: Loads,
@@ -127,13 +215,15 @@ def _size_cluster(
     with output.progress(quiet=json) as progress:
         progress("reading")
         profile = loads.measured()
-        source = _read_cluster(path, loads.sizes)
+        given = cluster_or_running(path, loads.sizes, *running)
+        source = _read_cluster(given, loads.sizes) if isinstance(given, str) else given
         found = fewest_brokers(source, Requirement(headroom, survive), profile, progress)
         if out is not None:
             made = solve(posed(source, found.plan_options(), profile), progress)
             from partage.report.html import render
 
-            made.write(out, {REPORT: render(made.document(), directory=out)})
+            page = render(made.document(), directory=out)
+            made.write(out, {REPORT: page, **found.files()})
 
     def show(console: Console) -> None:
         print_cluster_size(found, console)
@@ -229,6 +319,58 @@ def _size_group(
             | {"unit": unit, "member_rate": int(speed), "headroom": float(headroom)}
             | {"capacity": result["capacity"] / per}
             | {"loads": {name: load / per for name, load in result["loads"].items()}}
+        )
+        return
+    show(output.console())
+
+
+def _schedule_group(
+    path: str,
+    headroom: Percent,
+    member_rate: str,
+    asked: _Scheduling,
+    loads: Loads,
+    report: str | None,
+    json: bool,
+) -> None:
+    from partage.consumers.comparison import compare_schedules
+    from partage.consumers.schedule import PER_SECONDS, GroupLoads
+    from partage.errors import InputError, read_parameter
+    from partage.measured_loads import Profile
+    from partage.period import Period
+    from partage.report.schedule_tables import print_schedule
+    from partage.units import Rate
+
+    speed = read_parameter("member_rate", Rate.of, member_rate)
+    hours = 1.0 if asked.rebalance_price is None else asked.rebalance_price
+    if not 0 <= hours <= _MOST_HOURS:
+        raise InputError(f"rebalance_price {hours:g}", f"must be 0 to {_MOST_HOURS:,} hours")
+    if loads.profile is None:
+        raise InputError("schedule", "needs the windows of measured loads: add `profile`")
+    if loads.rate != "mean":
+        raise InputError("rate", "a schedule follows every window: leave it out")
+    with output.progress(quiet=json) as progress:
+        progress("reading")
+        group, profile = _read_group(path), Profile.read(loads.profile)
+        windows = profile.by_window(Period.of(loads.since, loads.until))
+        found = compare_schedules(
+            GroupLoads.of(group, windows),
+            int(speed * PER_SECONDS * (1 - headroom)),
+            float(speed),
+            round(hours * 3600),
+            profile.record_bytes,
+            asked.lag_threshold,
+            asked.assignor or "weighted",
+            progress,
+        )
+
+    def show(console: Console) -> None:
+        print_schedule(found, speed, float(headroom), console)
+
+    output.write_page(report, "size", show)
+    if json:
+        output.print_json(
+            found.to_json() | {"member_rate": int(speed), "headroom": float(headroom)}
         )
         return
     show(output.console())

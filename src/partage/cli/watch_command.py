@@ -49,6 +49,18 @@ def watch(
         float,
         typer.Option(metavar="RATIO", help="Alert if the busiest broker / mean is above this."),
     ] = 1.2,
+    min_traffic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE", help="Do not judge while the busiest broker receives less: 1MB/s."
+        ),
+    ] = None,
+    alert_command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND", help="Run this for each alert, with the JSON event on its input."
+        ),
+    ] = None,
     plan: Annotated[str, one_of(_PLANS, "What a new plan may change.")] = "leaders",
     every: Annotated[int, typer.Option(metavar="SECONDS", help="Time between batches.")] = 10,
     once: Annotated[
@@ -78,8 +90,10 @@ def watch(
         partage watch records/ --cluster cluster.json -o watch/
         partage watch kafka://localhost:9092/orders --cluster cluster.json -o watch/
     """
-    from partage.errors import InputError
+    from partage.cli import alert_command as alerting
+    from partage.errors import InputError, read_parameter
     from partage.measured_loads.files import LONGEST_WINDOW
+    from partage.units import Rate
 
     for name, value, least in (
         ("--window", window, 1),
@@ -93,6 +107,8 @@ def watch(
     if not (math.isfinite(alert_above) and alert_above >= 1):
         raise InputError("--alert-above", f"{alert_above:g}: must be 1 or more (busiest / mean)")
     check_choice(_PLANS, "--plan", plan)
+    traffic = 0 if min_traffic is None else read_parameter("min_traffic", Rate.of, min_traffic)
+    run = None if alert_command is None else alerting.alert_command(alert_command)
 
     from partage.outputs import check_file, lines_with_checksum, write_file
     from partage.pipeline import session
@@ -108,6 +124,7 @@ def watch(
         over=over // window * window,
         alert_above=alert_above,
         moves=plan == "moves",
+        min_traffic=float(traffic),
     )
     known = watching.ClusterFile(cluster)
     (named,) = configured([records], command_config)
@@ -117,6 +134,8 @@ def watch(
     watching.check(out, watching.Settings(stream.identity, window))
 
     def emit(event: dict[str, Any]) -> None:
+        if run is not None and event["event"] in alerting.EVENTS and (problem := run(event)):
+            emit(watching.trouble(problem))
         if metrics is not None and event["event"] == "batch":
             write_file(metrics, lines_with_checksum(prometheus(event)))
         if json:

@@ -22,6 +22,30 @@ MAX_REPLICAS = 128
 """Of a partition. The leaders after a failure follow from pairs of replicas."""
 
 
+ANY = "any"
+"""Instead of a log dir's path, as in Kafka's reassignment JSON: unknown, or left to the broker."""
+
+
+@dataclass(frozen=True)
+class LogDir:
+    """A log dir of a broker.
+
+    - ``disk_bytes``: what its replicas and its free space take together, None if unknown
+    - ``cordoned``: it takes no new replicas (KIP-1066)
+    - ``offline``: the error for which it cannot be used, or None
+    """
+
+    path: str
+    disk_bytes: int | None = None
+    cordoned: bool = False
+    offline: str | None = None
+
+    @property
+    def takes_replicas(self) -> bool:
+        """Whether new replicas may be put into it."""
+        return not self.cordoned and self.offline is None
+
+
 @dataclass(frozen=True, repr=False)
 class Broker:
     """A broker of a cluster.
@@ -32,6 +56,7 @@ class Broker:
     - ``network_in``, ``network_out``: bytes per second that it can receive and send, None if
       unknown
     - ``alive``: whether it runs
+    - ``log_dirs``: where known, in the order of their paths
     """
 
     id: int
@@ -41,6 +66,7 @@ class Broker:
     alive: bool = True
     network_in: int | None = None
     network_out: int | None = None
+    log_dirs: tuple[LogDir, ...] = ()
 
     def __repr__(self) -> str:
         return changed_fields(self)

@@ -22,7 +22,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker
+from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker, LogDir
 from partage.errors import InputError, shown
 from partage.files import parse_json, read_text
 from partage.json_input import Count, Name, check_json
@@ -56,6 +56,8 @@ class ClusterColumns:
       empty: this form has none
     - ``racks_known``: False where the form has no place for racks
     - ``topic_ids``: Kafka's ids of topics, where given
+    - ``log_dirs``: paths in the order of the replicas, None where not given; empty: this form has
+      none
     - ``notes``: what a reader of the file should know about it
     """
 
@@ -70,6 +72,7 @@ class ClusterColumns:
     notes: tuple[str, ...] = ()
     bytes_in: Sequence[float | None] = ()
     bytes_out: Sequence[float | None] = ()
+    log_dirs: Sequence[Sequence[str] | None] = ()
 
 
 class PartitionEntry(Struct):
@@ -84,6 +87,14 @@ class _SizedPartition(PartitionEntry):
     size_bytes: Size | None = None
     bytes_in_per_second: BytesPerSecond | None = None
     bytes_out_per_second: BytesPerSecond | None = None
+    log_dirs: list[str] | None = None
+
+
+class _LogDirEntry(Struct):
+    path: Name
+    disk_bytes: Size | None = None
+    cordoned: bool = False
+    offline: str | None = None
 
 
 class _BrokerEntry(Struct):
@@ -94,6 +105,7 @@ class _BrokerEntry(Struct):
     alive: bool = True
     network_in_bytes_per_second: Bandwidth | None = None
     network_out_bytes_per_second: Bandwidth | None = None
+    log_dirs: list[_LogDirEntry] | None = None
 
 
 class _ClusterFile(Struct):
@@ -139,7 +151,7 @@ _DESCRIBE_HEAD = re.compile(
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 _OTHER_KEYS = {
     *("leader", "isr", "sizes", "records_in_per_second", "records_out_per_second"),
-    *("log_dirs", "usable_bytes", "cordoned", "host"),
+    *("usable_bytes", "cordoned", "host"),
 }
 """What snapshots and reassignments have besides."""
 
@@ -187,6 +199,7 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         notes=(_IS_PLACEMENT,) if file.brokers is UNSET else (),
         bytes_in=[row.bytes_in_per_second for row in rows],
         bytes_out=[row.bytes_out_per_second for row in rows],
+        log_dirs=[row.log_dirs for row in rows],
     )
 
 
@@ -317,6 +330,10 @@ def _broker(entry: _BrokerEntry) -> Broker:
         alive=entry.alive,
         network_in=_whole(entry.network_in_bytes_per_second),
         network_out=_whole(entry.network_out_bytes_per_second),
+        log_dirs=tuple(
+            LogDir(one.path, _whole(one.disk_bytes), one.cordoned, one.offline)
+            for one in sorted(entry.log_dirs or (), key=lambda one: one.path)
+        ),
     )
 
 

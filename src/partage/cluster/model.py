@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from partage.cluster.broker import (
+    ANY,
     MAX_BROKER_ID,
     MAX_BROKERS,
     MAX_BYTES,
@@ -26,6 +27,7 @@ from partage.cluster.broker import (
     UNKNOWN,
     Broker,
 )
+from partage.cluster.log_dirs import check_log_dirs, log_dir_positions
 from partage.errors import InputError
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.kafka_names import TOPIC_RULE, is_topic
@@ -55,6 +57,8 @@ class Cluster:
     - ``cluster_id``, ``topic_ids`` (by name): Kafka's ids, where known (from a snapshot)
     - ``racks_known``: False where the file format cannot contain racks
     - ``notes``: what a reader of its file should know about it
+    - ``log_dirs``: [P, R] the log dir of each replica as its position in the broker's ``log_dirs``,
+      -1 where unknown; None where no broker is known to have several
 
     Build one with ``Cluster.read`` (a file), ``Cluster.from_json`` (the plain form as Python
     values) or ``Cluster.build``; all of them validate, the bare constructor does not.
@@ -72,6 +76,7 @@ class Cluster:
     notes: tuple[str, ...] = ()
     bytes_in: Floats | None = None
     bytes_out: Floats | None = None
+    log_dirs: Ints | None = None
 
     # ------------------------------------------------------------------ reading
 
@@ -108,6 +113,7 @@ class Cluster:
             where,
             columns.bytes_in,
             columns.bytes_out,
+            columns.log_dirs,
         )
         ids = columns.topic_ids
         return replace(
@@ -129,9 +135,10 @@ class Cluster:
         where: str = "cluster",
         bytes_in: Sequence[float | None] = (),
         bytes_out: Sequence[float | None] = (),
+        log_dirs: Sequence[Sequence[str] | None] = (),
     ) -> Cluster:
         """Validate and sort: one entry per partition in each sequence, brokers named by id. Rates
-        (``bytes_in``, ``bytes_out``) may be empty."""
+        (``bytes_in``, ``bytes_out``) and ``log_dirs`` may be empty."""
         ordered = _checked_brokers(brokers, where)
         ids = np.array([broker.id for broker in ordered], dtype=np.int64)
         count = len(partitions)
@@ -200,6 +207,7 @@ class Cluster:
             size_bytes=size[order],
             bytes_in=_rates(bytes_in, order),
             bytes_out=_rates(bytes_out, order),
+            log_dirs=log_dir_positions(ordered, replicas, log_dirs, named, where, order),
         )
 
     # ------------------------------------------------------------------ shapes and columns
@@ -277,9 +285,10 @@ class Cluster:
     # ------------------------------------------------------------------ changed copies
 
     def with_replicas(self, replicas: Ints) -> Cluster:
-        """The same partitions on other brokers; ``replicas`` [P, any width], -1 after the last."""
+        """The same partitions on other brokers; ``replicas`` [P, any width], -1 after the last. In
+        which log dirs is open."""
         width = max(1, int((replicas >= 0).sum(axis=1).max()))
-        return replace(self, replicas=np.ascontiguousarray(replicas[:, :width]))
+        return replace(self, replicas=np.ascontiguousarray(replicas[:, :width]), log_dirs=None)
 
     def with_sizes(self, size_bytes: Ints) -> Cluster:
         """The same cluster with other replica sizes [P]."""
@@ -311,6 +320,19 @@ class Cluster:
             raise InputError(where, "a broker that holds replicas is not listed")
         return replace(self, brokers=ordered, replicas=kept[self.replicas])
 
+    def log_dir_lists(self) -> list[list[int]]:
+        """P lists of log dirs, in the order of the replicas: positions, -1 where not known."""
+        assert self.log_dirs is not None
+        pairs = zip(self.log_dirs.tolist(), self.replication_factor.tolist(), strict=True)
+        return [row[:n] for row, n in pairs]
+
+    def log_dir_paths(self, row: int) -> list[str]:
+        """The log dir of each replica of a partition, ``any`` where it is not known."""
+        if self.log_dirs is None:
+            return [ANY] * int(self.replication_factor[row])
+        pairs = zip(self.replicas[row].tolist(), self.log_dirs[row].tolist(), strict=True)
+        return [ANY if d < 0 else self.brokers[b].log_dirs[d].path for b, d in pairs if b >= 0]
+
     # ------------------------------------------------------------------ writing
 
     def to_json(self) -> dict[str, Any]:
@@ -335,6 +357,7 @@ class Cluster:
                     )
                     if value is not None
                 }
+                | ({"log_dirs": [asdict(one) for one in b.log_dirs]} if b.log_dirs else {})
                 for b in self.brokers
             ],
             "partitions": [
@@ -342,25 +365,48 @@ class Cluster:
                 | ({} if s == UNKNOWN else {"size_bytes": s})
                 | ({} if i is None else {"bytes_in_per_second": i})
                 | ({} if o is None else {"bytes_out_per_second": o})
-                for t, p, r, s, i, o in zip(
-                    self.topic.tolist(),
-                    self.partition.tolist(),
-                    self.replica_lists(),
-                    self.size_bytes.tolist(),
-                    self._known_rates(self.bytes_in),
-                    self._known_rates(self.bytes_out),
-                    strict=True,
+                | ({} if self.log_dirs is None else {"log_dirs": self.log_dir_paths(row)})
+                for row, (t, p, r, s, i, o) in enumerate(
+                    zip(
+                        self.topic.tolist(),
+                        self.partition.tolist(),
+                        self.replica_lists(),
+                        self.size_bytes.tolist(),
+                        self.rates_in(),
+                        self.rates_out(),
+                        strict=True,
+                    )
                 )
             ],
         }
 
-    def _known_rates(self, rates: Floats | None) -> list[float | None]:
-        if rates is None:
-            return [None] * self.partitions
-        return [None if rate != rate else rate for rate in rates.tolist()]
+    def rates_in(self, rows: Ints | slice = slice(None)) -> list[float | None]:
+        """Bytes per second that the partitions ``rows`` receive, None where not known."""
+        return self._known(self.bytes_in, rows)
 
-    def to_reassignment(self, rows: Ints | None = None) -> dict[str, Any]:
-        """Kafka's reassignment JSON of the partitions ``rows`` (all when None)."""
+    def rates_out(self, rows: Ints | slice = slice(None)) -> list[float | None]:
+        """Bytes per second that consumers read of the partitions ``rows``, None where not known."""
+        return self._known(self.bytes_out, rows)
+
+    def _known(self, rates: Floats | None, rows: Ints | slice) -> list[float | None]:
+        if rates is None:
+            return [None] * len(self.topic[rows])
+        return [None if rate != rate else rate for rate in rates[rows].tolist()]
+
+    def identified_as(self, other: Self) -> Self:
+        """This cluster under the ids of ``other`` and its topics, racks as known there."""
+        return replace(
+            self,
+            cluster_id=other.cluster_id,
+            racks_known=other.racks_known,
+            topic_ids=other.topic_ids,
+        )
+
+    def to_reassignment(
+        self, rows: Ints | None = None, since: Cluster | None = None
+    ) -> dict[str, Any]:
+        """Kafka's reassignment JSON of the partitions ``rows`` (all when None). It names the log
+        dirs of replicas that are not in them in ``since``."""
         lists = self.replica_lists()
         chosen: Iterable[int] = range(self.partitions) if rows is None else rows.tolist()
         topic, number = self.topic.tolist(), self.partition.tolist()
@@ -368,9 +414,19 @@ class Cluster:
             "version": 1,
             "partitions": [
                 {"topic": self.topics[topic[i]], "partition": number[i], "replicas": lists[i]}
+                | self._named_log_dirs(i, since)
                 for i in chosen
             ],
         }
+
+    def _named_log_dirs(self, row: int, since: Cluster | None) -> dict[str, list[str]]:
+        if self.log_dirs is None or since is None:
+            return {}
+        # the paths end where the padding of the replicas begins
+        there = dict(zip(since.replicas[row].tolist(), since.log_dir_paths(row), strict=False))
+        pairs = zip(self.replicas[row].tolist(), self.log_dir_paths(row), strict=False)
+        named = [ANY if path == there.get(broker) else path for broker, path in pairs]
+        return {} if set(named) == {ANY} else {"log_dirs": named}
 
     # ------------------------------------------------------------------ in a notebook
 
@@ -455,6 +511,7 @@ def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...
             raise InputError(where, f"broker {broker.id}: an id is between 0 and {MAX_BROKER_ID}")
         if broker.capacity <= 0:
             raise InputError(where, f"broker {broker.id}: capacity must be above 0")
+        check_log_dirs(broker, where)
     without = [broker.id for broker in ordered if broker.rack is None]
     if without and len(without) < len(ordered):
         raise InputError(

@@ -101,12 +101,12 @@ def _drain(
     produced = [produce[p] for p in partitions]
     lag = [curves[p][-1][1] for p in partitions]
     while now < end:
-        now = _drain_step(produced, lag, rate, now, end)
+        now = drain_step(produced, lag, rate, now, end)
         for partition, left in zip(partitions, lag, strict=True):
             _add_point(curves[partition], now, left)
 
 
-def _drain_step(
+def drain_step(
     produced: Sequence[float], lag: list[float], rate: float, now: float, end: float
 ) -> float:
     """Update ``lag`` to the next moment at which a partition has no lag any more, at most ``end``.

@@ -72,6 +72,9 @@ from partage.units import plural
 Held = dict[str, tuple[Partition, ...]]
 """Partitions by member."""
 
+Weights = Mapping[str, Sequence[int]]
+"""Whole numbers by topic and partition."""
+
 
 @dataclass
 class SimulatedRound:
@@ -327,7 +330,7 @@ def simulate(
         problem = "members with group.protocol=consumer: leave them out"
         raise InputError(f"assignor {application.assignor}", problem)
     coordinator = _migrating(scenario, mode) if mixed else _classic(scenario)
-    run = _Run(scenario, protocol, assignors, mode, coordinator, application)
+    run = Run(scenario, protocol, assignors, mode, coordinator, application)
     return run.play(", ".join(default or names))
 
 
@@ -353,7 +356,7 @@ def _simulate_consumer_protocol(
         scenario.session_timeout,
         scenario.assignment_interval,
     )
-    return _Run(scenario, CONSUMER, assignors, mode, coordinator).play(", ".join(names))
+    return Run(scenario, CONSUMER, assignors, mode, coordinator).play(", ".join(names))
 
 
 def _check_heartbeats(scenario: Scenario) -> None:
@@ -413,7 +416,7 @@ def _check_application(scenario: Scenario, assignor: str, names: Collection[str]
         raise InputError(f"assignor {assignor}", f"members list other assignors, too: {others}")
 
 
-def _weights(scenario: Scenario) -> dict[str, list[int]] | None:
+def _weights(scenario: Scenario) -> Weights | None:
     """What is produced, for assignors that balance by weight: whole numbers by partition."""
     rates, topics = scenario.produce, scenario.all_topics
     if not any(rates.values()):
@@ -421,8 +424,9 @@ def _weights(scenario: Scenario) -> dict[str, list[int]] | None:
     return {topic: [round(1000 * rates.get(topic, 0.0))] * n for topic, n in topics.items()}
 
 
-class _Run:
-    """Plays a scenario and records what changes with every event."""
+class Run:
+    """Plays a scenario and records what changes with every event. ``weights``: by topic and
+    partition, for assignors that balance by weight."""
 
     def __init__(
         self,
@@ -440,13 +444,14 @@ class _Run:
             self.application = application(scenario, lambda: self.network.now)
         self.scenario = scenario = self.application.scenario if self.application else scenario
         self.metadata = TopicMetadata(scenario.topics, scenario.metadata_max_age)
-        self._weights = _weights(scenario)
+        self.weights: Weights | None = _weights(scenario)
         self._wanted = {m.id: m.subscription(scenario.topics) for m in scenario.members}
         self._deleted: set[str] = set()
         self.rounds: list[SimulatedRound] = []
         self.spans: list[OwnershipSpan] = []
         self.unowned = 0.0
         self.moved = 0
+        self.owner_changes = 0
         self.refused: dict[str, str] = {}
         self.violations: list[str] = []
         self.callbacks: list[tuple[float, str, Callback]] = []
@@ -531,7 +536,7 @@ class _Run:
                 self.assignors,
                 mode=self.mode,
                 racks=self.scenario.racks,
-                weights=self._weights,
+                weights=self.weights,
             )
             return assign(assignor, subscriptions, instances)
 
@@ -614,11 +619,45 @@ class _Run:
         own = () if member.speaks_consumer else member.assignors
         return len({self.assignors[name].cooperative for name in own}) > 1
 
+    # -- processes that are started and stopped from outside
+
+    def start(self, client: str) -> None:
+        """A member of the scenario starts as a new process."""
+        number = next(n for n, one in enumerate(self.scenario.members) if one.id == client)
+        member = self.scenario.members[number]
+        consumer = self._consumer(number, member, None)
+        self._consumers[client] = consumer
+        self._seen.pop(client, None)
+        self._start_process(member, consumer)
+        self._observe()
+
+    def stop(self, client: str) -> None:
+        """Close the consumer of a process."""
+        self.network.close(client)
+        self._observe()
+
+    def owners(self) -> dict[Partition, str]:
+        """The member that owns each partition now."""
+        return {partition: holders[0] for partition, holders in self._holders.items()}
+
+    def step(self, until: float) -> bool:
+        """Process the next event up to ``until``. Returns whether there was one."""
+        more = self.network.step(until)
+        if more:
+            self._observe()
+        return more
+
+    # -- the whole scenario
+
     def play(self, assignor: str) -> Simulation:
         """Run the scenario from its start to its end. ``assignor``: its name in the result."""
+        while self.step(self.scenario.until):
+            pass
+        return self.end(assignor)
+
+    def end(self, assignor: str) -> Simulation:
+        """What happened until now, at the end of the scenario."""
         network, until = self.network, self.scenario.until
-        while network.step(until):
-            self._observe()
         network.now = until
         self._count_unowned()
         if self.application is not None:
@@ -822,6 +861,7 @@ class _Run:
                 self._held[client] = held
                 gone += [(partition, client) for partition in sorted(before - held)]
                 come += [(partition, client) for partition in sorted(held - before)]
+        self.owner_changes += len(gone) + len(come)
         for partition, client in gone:
             self._release(partition, client)
         for partition, client in come:

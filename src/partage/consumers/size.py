@@ -146,6 +146,22 @@ def fewest_members(group: Group, capacity: int) -> GroupSize:
     )
 
 
+def fewest_for(weight: Ints, capacity: int) -> tuple[int, int]:
+    """Members that can own partitions of these weights, as few as were found, and the proven lower
+    bound. None of the weights is above ``capacity``."""
+    bound = count = max(1, fewest_bins(weight, capacity))
+    nowhere = np.full(len(weight), -1, dtype=np.int64)
+    while not _best_fit(weight, nowhere.copy(), list(range(count)), capacity):
+        if len(weight) * count <= _MOST_VARIABLES:
+            found, proven = _exact(weight, nowhere, count, count, capacity)
+            if found is not None:
+                break
+            if proven and bound == count:
+                bound += 1
+        count += 1
+    return count, bound
+
+
 def _stay(found: Ints, keepable: list[int], count: int) -> Iterable[int]:
     """The bins that own something, and empty ones up to ``count``."""
     used = sorted(set(found.tolist()))

@@ -70,22 +70,24 @@ def assignment_bound(
         _cheapest_of_zone(family_price, here, int(most.max(initial=0)), own.shape[1])
         for here in zones
     ]
-    for start in range(0, len(family), cells // slots):
-        part = slice(start, start + cells // slots)
+    step = cells // slots
+    for start in range(0, len(family), step):
+        part = slice(start, start + step)
         offers = [
             _offers(family_price, family[part], own[part], zone == z, slot, move_weight)
             for z, slot in enumerate(cheap)
         ]
         total += _cheapest(offers, demand[part], least[part], most[part])
-    gain = family_price - slot_price
-    for f in range(len(family_base)):
-        n = _best_load(gain[f], spread_weight, family_base[f], int(members[f]))
-        total += _sum(spread_weight * ((family_base[f] + n) ** 2) - gain[f] * n)
+    for start in range(0, len(family_base), step):
+        part = slice(start, start + step)
+        fixed, gain = family_base[part], family_price[part] - slot_price
+        n = _best_load(gain, spread_weight, fixed, members[part, None])
+        total += _sum(spread_weight * ((fixed + n) ** 2) - gain * n)
     items = len(family)
     for s in range(slots):
-        w, fixed, price_of = int(load_weight[s]), int(base[s]), int(slot_price[s])
-        k = int(_best_load(np.array([price_of]), w, np.array([fixed]), items)[0])
-        total += w * (fixed + k) ** 2 - price_of * k
+        w, on, price_of = int(load_weight[s]), int(base[s]), int(slot_price[s])
+        k = int(_best_load(np.array([price_of]), w, np.array([on]), items)[0])
+        total += w * (on + k) ** 2 - price_of * k
     return total
 
 
@@ -141,7 +143,7 @@ def _cheapest(offers: list[Ints], demand: Ints, least: Ints, most: Ints) -> int:
     return paid + int(chosen.sum())
 
 
-def _best_load(price: Ints, weight: int, base: Ints, limit: int) -> Ints:
+def _best_load(price: Ints, weight: int, base: Ints, limit: int | Ints) -> Ints:
     """The k in 0..limit that minimises weight*(base+k)**2 - price*k: one more unit pays while its
     marginal cost weight*(2*(base+k)-1) is at most the price."""
     if weight == 0:
@@ -340,6 +342,8 @@ def _largest(*arrays: Ints) -> int:
 
 def _sum(values: Ints) -> int:
     """The exact sum of 64-bit integers, whatever its size."""
+    if values.ndim > 1 and _largest(values) * values.shape[-1] < 2**63:
+        values = values.sum(axis=-1)
     if _largest(values) * values.size < 2**63:
         return int(values.sum())
     return int(values.astype(object).sum())

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.network import Network, Squares, minimise_squares
+from partage.flow.sorting import distinct, numbered
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -73,11 +74,11 @@ class SpreadProblem:
     @cached_property
     def cell(self) -> tuple[Ints | None, Ints]:
         """[A] the (family, slot) of each pair, None if no family has two rows; its first pair."""
-        if len(np.unique(self.family)) == self.rows:
+        if len(distinct(self.family)) == self.rows:
             return None, np.arange(len(self.row))
         code = self.family[self.row] * self.slots + self.slot
-        _, first, of = np.unique(code, return_index=True, return_inverse=True)
-        return of.ravel().astype(np.int64), first.astype(np.int64)
+        _, first, of = numbered(code)
+        return of, first
 
     def totals(self, counts: Ints) -> Ints:
         """[cells] sums of ``counts`` [A], base included."""
@@ -201,7 +202,7 @@ def _solve(problem: SpreadProblem, given: Ints, free: Ints, guess: Ints) -> tupl
     row, slot, low = problem.row[free], problem.slot[free], problem.low[free]
     beyond = given[free] - low
     of, first = problem.cell
-    cells = free if of is None else np.unique(of[free])
+    cells = free if of is None else distinct(of[free])
     slot_at = problem.rows + (0 if of is None else len(cells))
     sink = slot_at + problem.slots
     network = Network(sink + 1, 1)

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
+from partage.flow.sorting import distinct, stable_order
 
 Ints = npt.NDArray[np.int64]
 Faces = npt.NDArray[np.int8]
@@ -149,10 +150,13 @@ def minimise(network: Network, *, prove_last: bool = True) -> Optimum | None:
             np.subtract.at(supply, tail[full], capacity[full])
             np.add.at(supply, head[full], capacity[full])
             guess = np.zeros_like(network.guess) if solved else network.guess
-            found = _solve(tail[free], head[free], capacity[free], c, supply, guess)
-            if found is None:
-                return None
-            flow[free] = found
+            found = flow[free]
+            # the flow of the layer before is feasible; if it costs nothing, it is optimal, too
+            if not solved or c.min() < 0 or c @ found > 0:
+                again = _solve(tail[free], head[free], capacity[free], c, supply, guess)
+                if again is None:
+                    return None
+                flow[free] = found = again
             solved = True
             if prove_last or layer < network.layers - 1:
                 d = _distances(network.nodes, tail[free], head[free], c, found, capacity[free])
@@ -198,7 +202,7 @@ def _solve_large(
     start, end, supply, guess = number[start], number[end], supply[used], guess[used]
     found: Ints | None = None
     try:
-        if len(np.unique(price)) > _FEW:
+        if len(distinct(price)) > _FEW:
             raise TooManyRoundsError
         found = cheapest_flow(start, end, limit, price, supply, guess, _ROUNDS)
     except TooManyRoundsError:
@@ -247,7 +251,7 @@ def _distances(nodes: int, tail: Ints, head: Ints, cost: Ints, flow: Ints, capac
     start = np.concatenate((tail[forward], head[backward]))
     end = np.concatenate((head[forward], tail[backward]))
     length = np.concatenate((cost[forward], -cost[backward]))
-    order = np.argsort(end, kind="stable")
+    order = stable_order(end)
     start, end, length = start[order], end[order], length[order]
     distance = np.zeros(nodes, dtype=np.int64)
     if len(end) == 0:

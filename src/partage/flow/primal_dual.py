@@ -19,10 +19,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.sorting import distinct
+
 Ints = npt.NDArray[np.int64]
 
 _FAR = np.iinfo(np.int64).max // 4
-_SCRAMBLED_BITS = 20
+_SCRAMBLER = 0x9E3779B97F4A7C15
 
 
 class TooManyRoundsError(Exception):
@@ -70,7 +72,7 @@ class _ResidualNetwork:
         arcs = len(tail)
         start = np.concatenate((tail, head))
         # the solver tries the arcs of a node in this order: scrambled, ties are not biased
-        order = np.argsort((start << _SCRAMBLED_BITS) + np.tile(_scrambled(arcs), 2), kind="stable")
+        order = _scrambled_order(start)
         place = np.empty_like(order)
         place[order] = np.arange(2 * arcs)
         self.nodes = nodes
@@ -181,17 +183,25 @@ def _shortest(
         seen = [waiting]
 
 
-def _scrambled(count: int) -> Ints:
-    """[count] numbers of ``_SCRAMBLED_BITS`` bits that look random and are always the same."""
-    number = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    number = (number ^ (number >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    return np.asarray(number >> np.uint64(64 - _SCRAMBLED_BITS), dtype=np.int64)
+def _scrambled_order(nodes: Ints) -> Ints:
+    """The positions in ascending order of the nodes, equal ones in an order that looks random and
+    is always the same: positions are scrambled by a bijection, sorted and found again."""
+    bits = len(nodes).bit_length()
+    mask, half = (1 << bits) - 1, (bits + 1) // 2
+    factor = _SCRAMBLER & mask | 1
+    inverse = pow(factor, -1, mask + 1)
+    mixed = np.arange(len(nodes)) * factor & mask
+    mixed = (mixed ^ (mixed >> half)) * factor & mask
+    packed = (nodes << bits) + mixed
+    packed.sort()
+    mixed = (packed & mask) * inverse & mask
+    return np.asarray((mixed ^ (mixed >> half)) * inverse & mask, dtype=np.int64)
 
 
 def _distinct(values: Ints, limit: int) -> Ints:
     """The different values, ascending; all are below ``limit``."""
     if 20 * len(values) < limit:
-        return np.unique(values)
+        return distinct(values)
     mark = np.zeros(limit, dtype=np.bool_)
     mark[values] = True
     return np.flatnonzero(mark)

@@ -68,7 +68,7 @@ def _prove(
             family = _undecided_prices(problem, answer, weights[SPREAD], slot, family)
             shared = False
         try:
-            total = _bound(problem, weights, slot, family)
+            total = _bound(problem, weights, slot, None if shared else family)
         except ValueError:
             # the multiples no longer fit in 64 bits: use the best proof so far
             if proof is None:
@@ -93,27 +93,30 @@ def _prove(
 
 def fairest_loads_for(problem: AssignmentProblem, slot_price: Ints, move_price: int) -> int:
     """A lower bound on the load cost plus ``move_price`` per move, over all assignments."""
-    family_price = np.repeat(slot_price[None, :], len(problem.family_base), axis=0)
-    return _bound(problem, {LOAD: 1, MOVES: move_price, SPREAD: 0}, slot_price, family_price)
+    return _bound(problem, {LOAD: 1, MOVES: move_price, SPREAD: 0}, slot_price, None)
 
 
-def _bound(problem: AssignmentProblem, weights: dict[str, int], slot: Ints, family: Ints) -> int:
-    """The certificate's bound on the weighted sum of the costs, from prices."""
+def _bound(
+    problem: AssignmentProblem, weights: dict[str, int], slot: Ints, family: Ints | None
+) -> int:
+    """The certificate's bound on the weighted sum of the costs, from prices; where every family
+    has the slots' own prices and no cost (None), all items may as well be of one family."""
     least, most = problem.item_bounds
+    one = family is None
     return assignment_bound(
-        family=problem.family,
+        family=np.zeros_like(problem.family) if one else problem.family,
         demand=problem.demand,
         least=least,
         most=most,
         current=problem.owned,
         zone=problem.zone_of,
         base=problem.base,
-        family_base=problem.family_base,
+        family_base=np.zeros((1, problem.slots), dtype=np.int64) if one else problem.family_base,
         load_weight=weights[LOAD] * problem.weight,
         move_weight=weights[MOVES],
         spread_weight=weights[SPREAD],
         slot_price=slot,
-        family_price=family,
+        family_price=slot[None, :] if family is None else family,
     )
 
 

@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.protocol.admin import DescribeClusterRequest
+from kafka.protocol.admin import DescribeClusterRequest, DescribeLogDirsRequest
 
 
 def owned_partitions(frame: FrameType | None) -> list[tuple[str, int]] | None:
@@ -43,7 +43,7 @@ def waiting_batches(producer: Any) -> Mapping[tuple[str, int], Sized] | None:
 
 
 class PatchedAdminClient(KafkaAdminClient):  # type: ignore[misc]  # has no types
-    """KafkaAdminClient without three mistakes."""
+    """KafkaAdminClient without four mistakes."""
 
     async def _describe_cluster(self) -> dict[str, Any]:
         """Accept the answers of brokers before Kafka 3.7, which do not name the kind of their
@@ -64,6 +64,22 @@ class PatchedAdminClient(KafkaAdminClient):  # type: ignore[misc]  # has no type
         that has died."""
         self._controller_id = None
         return await super()._send_request_to_controller(*args, **kwargs)
+
+    async def _async_describe_log_dirs(
+        self, topic_partitions: Any = (), brokers: Iterable[int] | None = None
+    ) -> list[dict[str, Any]]:
+        """Raise where log directories may not be read: the original returns none, as if the broker
+        had none."""
+        if brokers is None:
+            brokers = [broker.node_id for broker in self._manager.cluster.brokers()]
+        found = []
+        for broker in brokers:
+            request = DescribeLogDirsRequest(topics=topic_partitions)
+            answer = await self._manager.send(request, node_id=broker)
+            if answer.error_code:
+                raise kafka_errors.for_code(answer.error_code)()
+            found.append({"broker": broker, "log_dirs": [one.to_dict() for one in answer.results]})
+        return found
 
     @classmethod
     def _describe_configs_process_responses(cls, responses: Any, config_filter: Any) -> Any:

@@ -8,7 +8,7 @@ directory of part files. Reading needs pyarrow only.
 from partage.measured_loads.files import FORMAT_VERSION, MARKER
 from partage.measured_loads.keys import HotKey, shown_key
 from partage.measured_loads.model import RATES, Measured, Profile
-from partage.measured_loads.samples import Lags, Sizes
+from partage.measured_loads.samples import Lags, Sizes, Windows
 
 __all__ = [
     "FORMAT_VERSION",
@@ -19,5 +19,6 @@ __all__ = [
     "Measured",
     "Profile",
     "Sizes",
+    "Windows",
     "shown_key",
 ]

@@ -16,7 +16,7 @@ from partage.errors import InputError, shown
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.measured_loads.files import MARKER, read_marker, read_table
 from partage.measured_loads.keys import HotKey, shown_key
-from partage.measured_loads.samples import Lags, Sizes
+from partage.measured_loads.samples import Lags, Sizes, Windows
 from partage.period import ALWAYS, Period
 from partage.units import plural
 
@@ -136,6 +136,12 @@ class Profile:
         pairs = zip(self.topic.tolist(), self.partition.tolist(), strict=True)
         return [(self.topics[t], number) for t, number in pairs]
 
+    @property
+    def record_bytes(self) -> float:
+        """Of a record, on average; 1 where none was measured."""
+        records = int(self.records.sum())
+        return int(self.bytes.sum()) / records if records else 1.0
+
     def over(self, period: Period = ALWAYS, rate: str = "mean") -> Profile:
         """The same profile with the ``bytes_per_second`` of a period.
 
@@ -185,6 +191,19 @@ class Profile:
             problem = f"{topic}-{number} has windows, but is not in partitions"
             raise InputError(os.fspath(folder), problem) from None
         return columns | {"row": row}
+
+    def by_window(self, period: Period = ALWAYS) -> Windows:
+        """The bytes of each window completely in the period. Raises InputError where nothing was
+        measured in it."""
+        windows = self._windows()
+        length = self.window_seconds * 1000
+        since, until = self._whole_windows(period, windows["window_start"])
+        inside = (windows["window_start"] >= since) & (windows["window_start"] < until)
+        start = np.arange(since, until, length, dtype=np.int64)
+        size = np.zeros((len(start), len(self.topic)), dtype=np.int64)
+        at = (windows["window_start"][inside] - since) // length
+        np.add.at(size, (at, windows["row"][inside]), windows["bytes"][inside])
+        return Windows(tuple(self.names), start, self.window_seconds, size)
 
     def reach(self) -> tuple[int, int]:
         """Start of the first window and end of the last, in milliseconds, extended to the limits of

@@ -1,4 +1,4 @@
-"""Samples over time, as columns: sizes of log dirs and lags of groups."""
+"""Values over time, as columns: sizes of log dirs, loads by window, lags of groups."""
 
 from __future__ import annotations
 
@@ -47,6 +47,20 @@ class Sizes:
         ahead = days + (self.last.max() - self.last) / _DAY
         growing = self.size_bytes + np.ceil(self.bytes_per_day * ahead).astype(np.int64)
         return np.where(self.deleted_bytes > 0, self.peak_bytes, growing)
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """What came into Q partitions, ``names`` as (topic, number), in W windows.
+
+    - ``start`` [W]: when they begin, in milliseconds; ``seconds``: how long each is
+    - ``bytes`` [W, Q]
+    """
+
+    names: tuple[tuple[str, int], ...]
+    start: Ints
+    seconds: int
+    bytes: Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,17 +25,19 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from partage.errors import InputError
 from partage.measured_loads import MARKER
+from partage.measured_loads.damaged import damaged_counted
 from partage.measured_loads.files import read_marker
 from partage.measured_loads.max_rejected import MaxRejected
 from partage.period import ALWAYS, Period
 from partage.pipeline import measure, profile
 from partage.pipeline.cache import Cache
+from partage.pipeline.damaged import without_damaged
 from partage.pipeline.profile import Measurement, Paths, header, measured
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
-from partage.pipeline.sources import SOURCES, check_formats, frames, kafka
+from partage.pipeline.sources import SOURCES, Reading, check_formats, frames, kafka
 from partage.pipeline.sources.files import literal, refuse_table
 
 if TYPE_CHECKING:
@@ -103,6 +105,8 @@ def append_profile(
     top: int = measure.TOP_KEYS,
     period: Period = ALWAYS,
     max_rejected: MaxRejected | None = None,
+    columns: Mapping[str, str] | None = None,
+    skip_damaged: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -110,9 +114,11 @@ def append_profile(
 
     ``paths``: files of records, folders or patterns, of which the files that were measured before
     are left out; ``window``, ``top`` and ``period`` must be those of the profile. ``max_rejected``
-    is for the new rows. ``overwrite``: start again. Returns the contents of ``profile.json``, see
-    ``write_profile``, which has ``new_files``: how many were added. Raises InputError, also for a
-    file that has changed since it was measured, and PartageError for too many rejected rows.
+    is for the new rows, ``columns`` and ``skip_damaged`` are as for ``write_profile``; a file that
+    was damaged is new until it is whole. ``overwrite``: start again. Returns the contents of
+    ``profile.json``, see ``write_profile``, which has ``new_files``: how many were added. Raises
+    InputError, also for a file that has changed since it was measured, and PartageError for too
+    many rejected rows.
     """
     sink = Sink(out, MARKER, PARQUET, overwrite=True)
     sink.check(spark)
@@ -124,11 +130,16 @@ def append_profile(
     with spark_errors(), Cache() as cached:
         with reported(spark, progress, "listing files"):
             new = _new_files(spark, paths, before)
+        reading = Reading(columns or {})
+        if skip_damaged:
+            reading = without_damaged(spark, {RECORDS: list(new)}, reading, progress)
+            new = {name: stamp for name, stamp in new.items() if name not in reading.left_out}
         if not new:
-            return {**before.about, "new_files": 0}
+            return {**before.about, **damaged_counted(reading.left_out), "new_files": 0}
         with (
             measured(
                 *(spark, {RECORDS: list(new)}, window, top, period, max_rejected, progress),
+                reading=reading,
                 listed=True,
             ) as found,
             sink.opened(spark) as tables,
@@ -188,6 +199,7 @@ def _figures(found: Measurement, grown: Mapping[str, DataFrame], before: Earlier
     totals = {name: every[name] for name in ("records", "bytes", "topics", "partitions")}
     return {
         **{n: before.count(n) + found.about[n] for n in ("outside", "in_seconds")},
+        **{n: found.about[n] for n in ("damaged", "damaged_files")},
         "totals": {**totals, "rejected": rejected},
         "rejected": [row.asDict() for row in reasons.collect()] if rejected else [],
     }

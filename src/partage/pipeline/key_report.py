@@ -16,10 +16,12 @@ from pyspark.sql import functions as sf
 from partage.errors import InputError
 from partage.pipeline import measure, placements
 from partage.pipeline.cache import Cache
+from partage.pipeline.damaged import without_damaged
 from partage.pipeline.detect import POSITION, detect
 from partage.pipeline.progress import Progress, reported
+from partage.pipeline.records import RECORDS
 from partage.pipeline.session import spark_errors
-from partage.pipeline.sources import read_records
+from partage.pipeline.sources import Reading, read_rows
 from partage.producers.candidates import (
     MAX_PARTITIONS,
     MEASURES,
@@ -57,6 +59,8 @@ def key_report(
     known: Mapping[str, int] | None = None,
     consumers: int | None = None,
     move_cost: float = MOVE_COST,
+    columns: Mapping[str, str] | None = None,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> KeyReport:
     """Measure the records under ``paths`` and evaluate each count of ``partitions`` for every
@@ -64,13 +68,17 @@ def key_report(
 
     ``partitioners``: the hashes to evaluate, and your own as ``module:Class``; default: the one
     that wrote the topic, or murmur2 if no known hash did. ``known``: the partition counts of
-    topics. ``consumers`` and ``move_cost``: see ``producers.recommendation``. Raises InputError for
-    input that cannot be read or has no valid record, PartageError if a partitioner fails.
+    topics. ``consumers`` and ``move_cost``: see ``producers.recommendation``. ``columns`` and
+    ``skip_damaged``: see ``write_profile``. Raises InputError for input that cannot be read or has
+    no valid record, PartageError if a partitioner fails.
     """
     hashes = list(dict.fromkeys(map(hash_named, partitioners)))
     with spark_errors(), Cache() as cached:
+        reading = Reading(columns or {})
+        if skip_damaged:
+            reading = without_damaged(spark, {RECORDS: paths}, reading, progress)
         with reported(spark, progress, "reading"):
-            records = read_records(spark, paths, origins=False)
+            records = read_rows(spark, paths, RECORDS, origins=False, reading=reading)
             placed = cached(records.transform(placements.placed).transform(placements.hashed))
             keys = placed.transform(placements.per_key)
             rows = placed.transform(placements.loads).toArrow().to_pylist()
@@ -124,6 +132,7 @@ def key_report(
         records=sum(int(own.records.sum()) for own in facts.values()),
         bytes=sum(int(own.bytes.sum()) for own in facts.values()),
         rejected=rejected,
+        damaged=tuple(sorted(reading.left_out)),
     )
 
 

@@ -25,18 +25,20 @@ from pyspark.sql.pandas.types import from_arrow_schema
 import partage
 from partage.errors import InputError
 from partage.measured_loads import FORMAT_VERSION, MARKER
+from partage.measured_loads.damaged import damaged_counted
 from partage.measured_loads.files import LONGEST_WINDOW
 from partage.measured_loads.max_rejected import MaxRejected
 from partage.period import ALWAYS, Period, shown
 from partage.pipeline import measure, samples
 from partage.pipeline.cache import Cache
+from partage.pipeline.damaged import without_damaged
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
 from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
-from partage.pipeline.sources import read_files, read_rows
+from partage.pipeline.sources import AS_THEY_ARE, Reading, read_files, read_rows
 from partage.redaction import redacted
 from partage.units import MAX_COUNT
 
@@ -178,25 +180,34 @@ def write_profile(
     top: int = measure.TOP_KEYS,
     period: Period = ALWAYS,
     max_rejected: MaxRejected | None = None,
+    columns: Mapping[str, str] | None = None,
+    skip_damaged: bool = False,
     format: str = PARQUET,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write the tables of ``profile_tables`` to the directory ``out``, whole or not at all.
 
-    ``max_rejected``: fail if more rows are rejected. ``format``: any format that Spark knows by
-    name; plans read Parquet only. An existing profile is replaced only with ``overwrite``. Returns
-    the contents of ``profile.json``: format_version, partage, sources, window_seconds, top_keys,
-    from and to (``period``), outside (valid rows not in the period), in_seconds (rows whose time is
-    a number of seconds), totals (records, bytes, rejected, topics, partitions), rejected (rows by
-    source and reason, the most frequent ones) and format. Raises InputError, and PartageError for
-    too many rejected rows.
+    ``max_rejected``: fail if more rows are rejected. ``columns``: those of the files of records
+    that are called otherwise, ``{"key": "payload.id"}``. ``skip_damaged``: leave damaged files out,
+    where they would be an error. ``format``: any format that Spark knows by name; plans read
+    Parquet only. An existing profile is replaced only with ``overwrite``. Returns the contents of
+    ``profile.json``: format_version, partage, sources, window_seconds, top_keys, from and to
+    (``period``), outside (valid rows not in the period), in_seconds (rows whose time is a number of
+    seconds), damaged and damaged_files (number and first names), totals (records, bytes, rejected,
+    topics, partitions), rejected (rows by source and reason, the most frequent ones) and format.
+    Raises InputError, and PartageError for too many rejected rows.
     """
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
     given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
+    reading = Reading(columns or {})
+    if skip_damaged:
+        reading = without_damaged(spark, given, reading, progress)
     with (
-        measured(spark, given, window, top, period, max_rejected, progress) as found,
+        measured(
+            spark, given, window, top, period, max_rejected, progress, reading=reading
+        ) as found,
         sink.opened(spark) as tables,
     ):
         for name, frame in found.frames.items():
@@ -230,19 +241,21 @@ def measured(
     max_rejected: MaxRejected | None,
     progress: Progress | None,
     *,
+    reading: Reading = AS_THEY_ARE,
     listed: bool = False,
 ) -> Iterator[Measurement]:
     """The tables to compute, with their inputs cached until the end of the block.
 
-    ``listed``: the paths are the files themselves, and may have no valid row. Raises InputError for
-    input that cannot be read or has no valid row, PartageError for too many rejected rows.
+    ``reading``: how files are read; ``listed``: the paths are the files themselves, and may have no
+    valid row. Raises InputError for input that cannot be read or has no valid row, PartageError for
+    too many rejected rows.
     """
     _check(window, top, period)
     with spark_errors(), Cache() as cached:
         kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
         with reported(spark, progress, "reading"):
             rows = {
-                kind: _rows(spark, given[kind], kind, cached, listed, origins=False)
+                kind: _rows(spark, given[kind], kind, cached, reading, listed, origins=False)
                 for kind in kinds
             }
             windowed = None
@@ -264,7 +277,7 @@ def measured(
             rejected = _empty(spark, "rejected")
             reasons: list[dict[str, Any]] = []
             if bad:
-                named = (_rows(spark, given[kind], kind, cached, listed) for kind in kinds)
+                named = (_rows(spark, given[kind], kind, cached, reading, listed) for kind in kinds)
                 every_bad = (frame.transform(measure.rejected) for frame in named)
                 every_row = _union(every_bad).hint("rebalance", "source", "row")
                 rejected = cached(every_row, on_disk=True)
@@ -298,8 +311,8 @@ def measured(
         }
         outside = sum(own["outside"] for own in found.values())
         in_seconds = sum(own["in_seconds"] for own in found.values())
-        about = {"outside": outside, "in_seconds": in_seconds, "totals": totals}
-        about["rejected"] = reasons
+        about: dict[str, Any] = {"outside": outside, "in_seconds": in_seconds, "totals": totals}
+        about |= {"rejected": reasons, **damaged_counted(reading.left_out)}
         yield Measurement({**frames, "rejected": rejected}, about, keyed)
 
 
@@ -308,13 +321,16 @@ def _rows(
     paths: Paths,
     kind: RowType,
     cached: Cache,
+    reading: Reading,
     listed: bool,
     *,
     origins: bool = True,
 ) -> DataFrame:
+    own = reading.of(kind)
     if listed:
-        return read_files(spark, [os.fspath(path) for path in paths], cached, origins=origins)
-    return read_rows(spark, paths, kind, cached, origins=origins)
+        names = [os.fspath(path) for path in paths]
+        return read_files(spark, names, kind, cached, origins=origins, reading=own)
+    return read_rows(spark, paths, kind, cached, origins=origins, reading=own)
 
 
 def _check(window: int, top: int, period: Period) -> None:

@@ -99,6 +99,17 @@ class RowType:
             if name in names or name in lower
         }
 
+    def check_mapping(self, columns: Iterable[str], where: str) -> None:
+        """Raise InputError for a mapping that names no input column."""
+        if unknown := [name for name in columns if name not in self.input_columns]:
+            accepted = ", ".join(self.input_columns)
+            raise InputError(where, f"{unknown[0]}: is not a column of {self.name} ({accepted})")
+
+    def alternatives(self, columns: Mapping[str, str]) -> set[str]:
+        """The input columns that could provide the same as the mapped ones, and these."""
+        fields = (field for field in self.fields if field.takes.keys() & columns)
+        return {name for field in fields for name in field.takes}
+
     def check_columns(self, found: Iterable[str], where: str, hint: str = "") -> None:
         """Raise InputError for missing columns, naming them and those that were found."""
         names = list(found)

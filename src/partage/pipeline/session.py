@@ -152,6 +152,24 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+class DamagedFileError(InputError):
+    """A file that is there, and can be opened, but cannot be read."""
+
+
+_DAMAGED = re.compile(
+    "FAILED_READ_FILE|UNABLE_TO_INFER_SCHEMA|is not a Parquet file|InvalidProtocolBufferException"
+    "|readOrcSchemasInParallel|Not an Avro data file|AvroRuntimeException"
+)
+"""What Spark writes about damaged files, and about others that cannot be read."""
+
+_NOT_DAMAGED = re.compile(
+    "FILE_NOT_EXIST|FileNotFound|Permission|Access ?(Control|Denied)|Forbidden|UnknownHost|Connect"
+    "|[Tt]imed ?out|Timeout"
+)
+"""What it writes if a file cannot be opened: it may be read another time."""
+
+_STACK = re.compile(r"\s+at ")
+
 _CAUSES: Mapping[str, str] = {
     "OutOfMemoryError|Java heap space|GC overhead limit": (
         "Spark: out of memory: give Java more, --conf spark.driver.memory=4g for a local Spark, "
@@ -201,9 +219,12 @@ def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
         if "FAILED_READ_FILE" in text and ":" in file.rpartition("/")[2]:
             problem = "cannot be read: Spark does not accept a colon in a file name"
             raise InputError(file, problem) from None
-        if re.search("FAILED_READ_FILE|UNABLE_TO_INFER_SCHEMA|is not a Parquet file", text):
-            raise InputError(
-                file, "cannot be read: it is damaged, or its format is not that of its name"
+        if _DAMAGED.search(text):
+            messages = "\n".join(one for one in text.splitlines() if not _STACK.match(one))
+            kind = InputError if _NOT_DAMAGED.search(messages) else DamagedFileError
+            raise kind(
+                named[1] if named else file,
+                "cannot be read: it is damaged, or its format is not that of its name",
             ) from None
         if missing := re.search(r"ModuleNotFoundError: No module named '(\w+)", text):
             raise PartageError(

@@ -21,6 +21,7 @@ from partage.cluster import Cluster
 from partage.errors import InputError
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.measured_loads import shown_key
+from partage.measured_loads.damaged import damaged_counted
 from partage.producers.detection import Detection
 from partage.producers.fitting import EMPTY_IS_NULL
 from partage.producers.keys import Ints
@@ -206,13 +207,15 @@ class KeyReport:
 
     - ``topics``: each with its partitioner, hottest keys, candidates and a recommendation,
       by name, ascending
-    - ``records``, ``bytes``: totals of all topics; ``rejected``: rows that are not records
+    - ``records``, ``bytes``: totals of all topics; ``rejected``: rows that are not records;
+      ``damaged``: files that were left out
     """
 
     topics: tuple[TopicKeys, ...]
     records: int
     bytes: int
     rejected: int
+    damaged: tuple[str, ...] = ()
 
     def above(self, threshold: float) -> list[tuple[str, Candidate]]:
         """The candidates, by topic, whose skew by records or by bytes is above a threshold."""
@@ -230,6 +233,7 @@ class KeyReport:
             "records": self.records,
             "bytes": self.bytes,
             "rejected": self.rejected,
+            **damaged_counted(self.damaged),
         }
 
     # -- in a notebook

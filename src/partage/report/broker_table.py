@@ -24,7 +24,7 @@ _EXTREMES = 5
 
 
 def broker_tables(plan: View) -> list[tuple[str, Table]]:
-    """Titles and tables: one, or a second for bytes where every load is balanced."""
+    """Titles and tables: one, or a second for bytes where every load is known."""
     if len(plan.brokers) > MANY_BROKERS:
         return [_summary(plan)]
     title = "Brokers, before → after"
@@ -60,7 +60,7 @@ def _every_broker(plan: View, loads: Sequence[Load], failures: bool) -> Table:
         blank = [""] if racks else []
         fair = ["fair share", *blank, *(_fair(load, plan) for load in loads)]
         table.add_row(*fair, *([_bound(plan)] if failures else []), style="dim")
-        if any(load.rows for load in loads):
+        if any(load.banded for load in loads):
             table.add_row("band", *blank, *map(_band, loads), style="dim")
     return table
 

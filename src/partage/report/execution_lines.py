@@ -234,6 +234,7 @@ def print_verification(found: Mapping[str, Any], console: Console) -> None:
     for label, names in (
         ("not led by the preferred leader", found["leaders"]),
         ("out of sync", found["out_of_sync"]),
+        ("in another log dir than planned", found["log_dirs"]),
     ):
         if names:
             more = ", …" if len(names) > _SHOWN else ""

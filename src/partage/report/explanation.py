@@ -40,7 +40,9 @@ def print_explanation(found: Explanation, console: Console) -> None:
     console.print(shown)
     if any(reason.loads for reason in found.replicas):
         titled(console, *_loads(found))
-        note(console, "before → after, and the band, in % of the broker's fair share")
+        banded = any(load["band"] for reason in found.replicas for load in reason.loads.values())
+        band = ", and the band," if banded else ","
+        note(console, f"before → after{band} in % of the broker's fair share")
 
 
 def _loads(found: Explanation) -> tuple[str, Table]:
@@ -56,12 +58,12 @@ def _loads(found: Explanation) -> tuple[str, Table]:
 
 
 def _percent(load: Mapping[str, Any]) -> str:
-    """``127 → 95 (95–105)``; of a broker that may hold nothing, nothing."""
+    """``127 → 95``, with a band ``127 → 95 (95–105)``; nothing of one that may hold nothing."""
     fair = load["fair"]
     if not fair:
         return MISSING
     before, after, *band = (
-        of_fair(value, fair) for value in (load["before"], load["after"], *load["band"])
+        of_fair(value, fair) for value in (load["before"], load["after"], *(load["band"] or ()))
     )
     change = after if before == after else f"{before} → {after}"
-    return f"{change} ({'–'.join(band)})"
+    return f"{change} ({'–'.join(band)})" if band else change

@@ -108,6 +108,7 @@ def render(
         data=Markup(script_json(data)),
         tiles=tiles(plan),
         resources=resource_rows(plan.figures_before, plan.figures),
+        banded=any(load.banded for load in plan.loads),
         highest=highest_loads(plan.figures),
         highest_note=HIGHEST_NOTE,
         band_text=band_text,
@@ -146,7 +147,7 @@ def _load(load: Load) -> dict[str, Any]:
         "before": _numbers(load.before),
         "after": _numbers(load.after),
         "fair": _numbers(load.fair),
-        "band": [list(row.band) if row.band else None for row in load.rows] or None,
+        "band": [list(row.band or ()) or None for row in load.rows] if load.banded else None,
     }
 
 

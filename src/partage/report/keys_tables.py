@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.measured_loads import shown_key
+from partage.measured_loads.damaged import damaged_counted, damaged_line
 from partage.producers.candidates import EMPTY, MEASURES, KeyReport, TopicKeys, gini, max_over_mean
 from partage.report import printing, units
 
@@ -53,6 +54,8 @@ def _details(found: KeyReport, console: Console, fail_above: float | None) -> No
             f"{units.count(found.rejected)} rejected"
         )
     )
+    if line := damaged_line(damaged_counted(found.damaged)):
+        console.print(Text(line))
     shown = found.topics[:_MANY]
     _title("\nPartitioner of each topic", console)
     printing.print_fitting(console, _partitioners(shown))

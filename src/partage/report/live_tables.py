@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -61,9 +62,55 @@ def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
     console.print(table)
     if len(brokers) > _MANY:
         console.print(Text(f"and {len(brokers) - _MANY} more brokers", "dim"))
+    _log_dirs(brokers, partitions, console)
     if measured:
         _rates(measured, partitions, console)
     _remarks(found, console)
+
+
+def _log_dirs(
+    brokers: Sequence[Mapping[str, Any]],
+    partitions: Sequence[Mapping[str, Any]],
+    console: Console,
+) -> None:
+    """A row per log dir, where a broker has several."""
+    several = [broker for broker in brokers if len(broker["log_dirs"]) > 1]
+    if not several:
+        return
+    held: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for one in partitions:
+        for broker, path in zip(one["replicas"], one["log_dirs"], strict=True):
+            held[broker, path].append(one["sizes"].get(str(broker), 0))
+    table = _table("broker", "log dir", "state", replicas="right", bytes="right", used="right")
+    table.add_column("free", justify="right")
+    rows = [(broker["id"], log_dir) for broker in several for log_dir in broker["log_dirs"]]
+    for number, log_dir in rows[:_MANY]:
+        own = held[number, log_dir["path"]]
+        disk = log_dir["disk_bytes"]
+        table.add_row(
+            str(number),
+            Text(_end_of(log_dir["path"])),
+            _log_dir_state(log_dir),
+            units.count(len(own)),
+            units.size(sum(own)),
+            f"{sum(own) / disk:.0%}" if disk else units.MISSING,
+            units.size(log_dir["usable_bytes"]),
+        )
+    console.print()
+    console.print(table)
+    if len(rows) > _MANY:
+        console.print(Text(f"and {len(rows) - _MANY} more log dirs", "dim"))
+
+
+def _end_of(path: str) -> str:
+    """A path, the beginning cut off where it is long: log dirs often differ in their end."""
+    return path if len(path) <= _NAME else f"…{path[1 - _NAME :]}"
+
+
+def _log_dir_state(log_dir: Mapping[str, Any]) -> Text:
+    if log_dir["offline"] is not None:
+        return Text("offline", "red")
+    return Text("cordoned", "yellow") if log_dir["cordoned"] else Text("online")
 
 
 def _traffic(broker: int, partitions: Sequence[Mapping[str, Any]]) -> tuple[float, float | None]:
@@ -134,12 +181,17 @@ def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
         console.print(Text("The cluster has no consumer groups.", "bold"))
         return
     printing.answered(
-        console, lambda: _furthest_behind(rows, console), lambda: _groups(rows, console)
+        console, lambda: _print_furthest_behind(rows, console), lambda: _groups(rows, console)
     )
 
 
-def _furthest_behind(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
-    last = max(rows, key=lambda row: row["total_lag"])
+def furthest_behind(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The group of the highest lag, summed over its partitions."""
+    return max(rows, key=lambda row: row["total_lag"])
+
+
+def _print_furthest_behind(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
+    last = furthest_behind(rows)
     answer = units.plural(len(rows), "consumer group")
     if last["total_lag"]:
         name = clipped(printable(last["group"]), _NAME)

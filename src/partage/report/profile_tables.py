@@ -12,6 +12,7 @@ from rich.text import Text
 
 from partage.cluster import Cluster
 from partage.measured_loads import Profile
+from partage.measured_loads.damaged import damaged_line
 from partage.report import printing, units
 
 _DAYS = 30
@@ -48,6 +49,8 @@ def print_notes(about: Mapping[str, Any], console: Console) -> None:
     if about["in_seconds"]:
         number = units.plural(about["in_seconds"], "time")
         console.print(f"{number} read as seconds since 1970, not milliseconds", highlight=False)
+    if line := damaged_line(about):
+        console.print(Text(line))
 
 
 def _print_topics(profile: Profile, console: Console) -> None:

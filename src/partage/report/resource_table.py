@@ -1,4 +1,4 @@
-"""Every load that a plan balances against its band, and the highest load of each broker."""
+"""Every load of the brokers, against its band if the plan aims at one; and the highest of each."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ _HIGHEST = 12
 
 
 def resource_table(plan: View) -> tuple[str, Table] | None:
-    """Title and table; None if the plan does not balance every load."""
+    """Title and table; None where loads are not known."""
     rows = resource_rows(plan.figures_before, plan.figures)
     if not rows:
         return None
     table = printing.closer(printing.table())
     table.add_column("load", no_wrap=True)
-    for title in ("fair share", "before", "after", "band", "bound", "if one fails"):
+    banded = any(row.band for row in rows)
+    band = ["band"] if banded else []
+    for title in ("fair share", "before", "after", *band, "bound", "if one fails"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
@@ -30,7 +32,7 @@ def resource_table(plan: View) -> tuple[str, Table] | None:
             Text(row.fair, style="dim"),
             Text(row.before, style="dim"),
             Text(row.after, style=_style(row.within)),
-            row.band,
+            *([row.band] if banded else []),
             row.bound,
             row.survivor,
         )
@@ -38,14 +40,15 @@ def resource_table(plan: View) -> tuple[str, Table] | None:
 
 
 def highest_load_table(plan: View) -> tuple[str, Table] | None:
-    """Title and table; None if the plan does not balance every load."""
+    """Title and table; None where loads are not known."""
     rows = highest_loads(plan.figures)
     if not rows:
         return None
     rows.sort(key=lambda row: -float(row.share))
-    headroom = any(row.headroom for row in rows)
+    headroom, banded = any(row.headroom for row in rows), any(row.band for row in rows)
     table = printing.closer(printing.table())
-    for title in ("broker", "highest load", "band", "hottest partition"):
+    band = ["band"] if banded else []
+    for title in ("broker", "highest load", *band, "hottest partition"):
         table.add_column(title, no_wrap=title != "hottest partition", overflow="fold")
     if headroom:
         table.add_column("headroom", no_wrap=True)
@@ -53,7 +56,7 @@ def highest_load_table(plan: View) -> tuple[str, Table] | None:
         table.add_row(
             str(plan.brokers[row.position].id),
             Text(f"{row.load} {row.share}", style=_style(row.within)),
-            row.band,
+            *([row.band] if banded else []),
             Text(row.partition),
             *([row.headroom] if headroom else []),
         )
@@ -61,5 +64,7 @@ def highest_load_table(plan: View) -> tuple[str, Table] | None:
     return f"Highest load of each broker{more}", table
 
 
-def _style(within: bool) -> str:
+def _style(within: bool | None) -> str:
+    if within is None:
+        return ""
     return "green" if within else "red"

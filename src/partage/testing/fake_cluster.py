@@ -6,6 +6,9 @@ How it behaves like Kafka:
 - a reassignment ends when all target replicas are in sync;
 - a broker that stops leaves the ISR at once, and rejoins it when it has started again; the next
   in-sync replica becomes leader. Without a leader nothing is fetched;
+- a new replica is in the log dir that was named before, or where the fewest replicas are; a broker
+  that stops forgets the names. A replica that is named another log dir is copied there at the
+  broker's rate for that, then changes over;
 - configurations, reassignments and elections need a controller and, for brokers, a running broker.
 """
 
@@ -20,13 +23,14 @@ from typing import Any
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, OffsetSpec
-from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp
+from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartitionReplica
 
 Key = tuple[str, int]
 """Topic and partition number."""
 
 _UNTHROTTLED = 1e12
 _FOLLOWER_RATE = "follower.replication.throttled.rate"
+_LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 _MIN_ISR = "min.insync.replicas"
 
 
@@ -49,14 +53,23 @@ class _Partition:
         return [broker for broker in self.replicas if broker not in self.removing]
 
 
+@dataclass
+class _Future:
+    """A replica that is copied to another log dir of its broker."""
+
+    path: str
+    copied: float = 0.0
+
+
 class FakeCluster:
     """``replicas`` by (topic, partition), preferred leader first, all in sync; ``brokers``: ids, or
-    racks by id; ``partition_bytes``: of every replica, see ``resize``. ``now``: seconds since the
-    start.
+    racks by id; ``partition_bytes``: of every replica, see ``resize``; ``log_dirs``: the paths of
+    each broker. ``now``: seconds since the start.
 
     Attributes to change at any time: ``has_controller``; ``configs_forbidden``: the ACL to alter
     configurations is missing; ``min_insync_replicas`` of all topics; ``configs``: by ("broker" or
-    "topic", name). ``requests``: the partitions of each reassignment request so far.
+    "topic", name); ``offline``: (broker, path) of log dirs that fail. ``requests``: the partitions
+    of each reassignment request so far.
     """
 
     def __init__(
@@ -65,6 +78,7 @@ class FakeCluster:
         brokers: Iterable[int] | Mapping[int, str | None],
         *,
         partition_bytes: float = 10e6,
+        log_dirs: Sequence[str] = ("/data",),
     ) -> None:
         self._partitions = {
             key: _Partition(list(own), list(own), partition_bytes, own[0])
@@ -83,6 +97,12 @@ class FakeCluster:
         self._topics_made = Counter[str]()
         self._commits: dict[str, dict[Key, int]] = {}
         self._actions: list[tuple[float, Callable[[], None]]] = []
+        self.log_dirs = tuple(log_dirs)
+        self.offline: set[tuple[int, str]] = set()
+        self._placed: dict[tuple[Key, int], str] = {}
+        self._named: dict[tuple[Key, int], str] = {}
+        self._futures: dict[tuple[Key, int], _Future] = {}
+        self._place_new_replicas()
 
     # ------------------------------------------------------------------ time
 
@@ -102,12 +122,14 @@ class FakeCluster:
             self._actions.pop(0)[1]()
         for partition in self._partitions.values():
             self._fetch(partition, seconds)
+        self._copy_to_log_dirs(seconds)
 
     # ------------------------------------------------------------------ changes
 
     def stop_broker(self, broker: int) -> None:
         """It is fenced, and leaves the ISR of its partitions."""
         self.running.discard(broker)
+        self._named = {at: path for at, path in self._named.items() if at[1] != broker}
         self._elect_leaders()
 
     def start_broker(self, broker: int) -> None:
@@ -139,6 +161,7 @@ class FakeCluster:
         for number, own in enumerate(replicas):
             self._partitions[topic, number] = _Partition(list(own), list(own), 0.0, own[0])
         self._topics_made[topic] += 1
+        self._place_new_replicas()
 
     def reassign(self, key: Key, target: Sequence[int] | None) -> None:
         """Reassign a partition, as another tool would; None cancels."""
@@ -196,6 +219,50 @@ class FakeCluster:
             one.isr = [broker for broker in one.isr if broker in one.replicas]
             if one.leader not in one.replicas:
                 one.leader = one.isr[0]
+            self._place_new_replicas()
+
+    # ------------------------------------------------------------------ log dirs
+
+    def log_dirs_of(self, key: Key) -> dict[int, str]:
+        """The log dir of each replica of a partition, by broker."""
+        return {b: self._placed[key, b] for b in self._partitions[key].replicas}
+
+    def _place_new_replicas(self) -> None:
+        there = {(key, b) for key, one in self._partitions.items() for b in one.replicas}
+        self._placed = {at: path for at, path in self._placed.items() if at in there}
+        self._futures = {at: one for at, one in self._futures.items() if at in there}
+        held = Counter((broker, path) for (_, broker), path in self._placed.items())
+        for key, broker in sorted(there - self._placed.keys()):
+            usable = [at for one in self.log_dirs if (at := (broker, one)) not in self.offline]
+            path = self._named.pop((key, broker), min(usable, key=held.__getitem__)[1])
+            self._placed[key, broker] = path
+            held[broker, path] += 1
+
+    def _copy_to_log_dirs(self, seconds: float) -> None:
+        for (key, broker), future in list(self._futures.items()):
+            if (broker, future.path) in self.offline:
+                del self._futures[key, broker]
+            elif broker in self.running:
+                config = self.configs.get(("broker", str(broker)), {})
+                future.copied += float(config.get(_LOG_DIR_RATE, _UNTHROTTLED)) * seconds
+                if future.copied >= self._partitions[key].size:
+                    self._placed[key, broker] = future.path
+                    del self._futures[key, broker]
+
+    def _move(self, key: Key, broker: int, path: str) -> type[Exception]:
+        if path not in self.log_dirs:
+            return kafka_errors.LogDirNotFoundError  # type: ignore[no-any-return]
+        if (broker, path) in self.offline:
+            return kafka_errors.KafkaStorageError  # type: ignore[no-any-return]
+        at = key, broker
+        if at not in self._placed:
+            self._named[at] = path
+            return kafka_errors.ReplicaNotAvailableError  # type: ignore[no-any-return]
+        if at in self._futures and self._futures[at].path != path:
+            del self._futures[at]
+        if self._placed[at] != path and at not in self._futures:
+            self._futures[at] = _Future(path)
+        return kafka_errors.NoError  # type: ignore[no-any-return]
 
     def _reassign(self, key: Key, target: list[int] | None) -> type[Exception] | None:
         one = self._partitions.get(key)
@@ -213,6 +280,7 @@ class FakeCluster:
         one.replicas = [*target, *one.removing]
         one.isr = [broker for broker in one.isr if broker in one.replicas]
         one.fetched = {b: size for b, size in one.fetched.items() if b in one.adding}
+        self._place_new_replicas()
         return None
 
 
@@ -332,35 +400,57 @@ class FakeAdminClient:
                 "broker": broker,
                 "log_dirs": [
                     {
-                        "log_dir": "/data",
-                        "error_code": 0,
-                        "topics": self._replicas_on(broker, topic_partitions),
+                        "log_dir": path,
+                        "error_code": kafka_errors.KafkaStorageError.errno if offline else 0,
+                        "topics": []
+                        if offline
+                        else self._replicas_in(broker, path, topic_partitions),
                     }
+                    for path in self._cluster.log_dirs
+                    for offline in [(broker, path) in self._cluster.offline]
                 ],
             }
             for broker in brokers
         ]
 
-    def _replicas_on(
-        self, broker: int, partitions: Mapping[str, Sequence[int]] | None
+    def alter_replica_log_dirs(
+        self, replica_assignments: Mapping[tuple[str, int, int], str]
+    ) -> dict[TopicPartitionReplica, type[Exception]]:
+        for _, _, broker in replica_assignments:
+            self._need_running(broker)
+        return {
+            TopicPartitionReplica(topic, number, broker): self._cluster._move(
+                (topic, number), broker, path
+            )
+            for (topic, number, broker), path in replica_assignments.items()
+        }
+
+    def _replicas_in(
+        self, broker: int, path: str, partitions: Mapping[str, Sequence[int]] | None
     ) -> list[dict[str, Any]]:
         self._need_running(broker)
+        found = []
+        for key, one in self._cluster._partitions.items():
+            if partitions is not None and key[1] not in partitions.get(key[0], ()):
+                continue
+            if self._cluster._placed.get((key, broker)) == path:
+                size = one.size if broker in one.isr else one.fetched.get(broker, 0.0)
+                found.append((key, size, False))
+            future = self._cluster._futures.get((key, broker))
+            if future is not None and future.path == path:
+                found.append((key, future.copied, True))
         return [
             {
                 "name": topic,
                 "partitions": [
                     {
                         "partition_index": number,
-                        "partition_size": int(
-                            one.size if broker in one.isr else one.fetched.get(broker, 0.0)
-                        ),
-                        "is_future_key": False,
+                        "partition_size": int(size),
+                        "is_future_key": is_future,
                     }
                 ],
             }
-            for (topic, number), one in self._cluster._partitions.items()
-            if broker in one.replicas
-            and (partitions is None or number in partitions.get(topic, ()))
+            for (topic, number), size, is_future in found
         ]
 
     def describe_configs(

@@ -136,6 +136,8 @@ LIMITED: dict[str, Callable[[], Plan]] = {
     "load": lambda: plan(uneven_racks(), balance="load", tolerance="20%"),
     "load, rates": lambda: plan(with_rates(), balance="load", tolerance="out=30%,disk=10%"),
     "load, leaders": lambda: plan(with_rates(), balance="load", no_moves=True, time_limit="24h"),
+    "relief of loads": lambda: plan(with_rates(), relieve="out=115%,in=130%"),
+    "relief by leaders": lambda: plan(with_rates(), relieve="leader_in=170%", no_moves=True),
     "load, topics": lambda: plan(
         with_rates(), balance="load", topics="[a-q].*", add_broker=["77:a"]
     ),

@@ -142,14 +142,17 @@ class Tamperings(dict[str, Callable[[Files], None]]):
         self[function.__name__.replace("_", " ")] = function
         return function
 
-    def assert_found(self, name: str, plans: Mapping[str, Files]) -> None:
-        """The tampering makes every plan that it applies to unsound, and it applies to some. The
-        daily tier tries it on a part of them, which its name selects."""
+    def assert_found(self, name: str, plans: Mapping[str, Files], *, seal: bool = False) -> None:
+        """The tampering makes every plan that it applies to unsound, and it applies to some; with
+        ``seal`` the fingerprint is made to fit. The daily tier tries it on a part of the plans,
+        which its name selects."""
         tried, enough = 0, len(seeds(len(plans)))
         for plan in Random(name).sample(list(plans), len(plans)):
             files = plans[plan]
             try:
                 self[name](files)
+                if seal:
+                    files.seal()
                 assert not judged(files.write()).sound, plan
                 tried += 1
             except NotHereError:

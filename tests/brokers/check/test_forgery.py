@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def with_more(count: int, more: int) -> list[Any]:
     return [*seeds(count), *(pytest.param(n, marks=pytest.mark.long) for n in range(100, more))]
 
 
-@pytest.mark.parametrize("seed", with_more(24, 180))
+@pytest.mark.parametrize("seed", with_more(24, 120))
 def test_no_forgery_passes_as_optimal(seed: int, tmp_path: Path) -> None:
     """What passes is as good as the best plan for its own cluster and options."""
     for name, directory in forged(random.Random(seed), tmp_path):
@@ -134,6 +135,13 @@ def kind_of(path: Path_) -> str:
     return ".".join(key for key in path if isinstance(key, str))
 
 
+def alike(path: Path_) -> str:
+    """The kind of a leaf, the same for every resource."""
+    keys = ["", *(key for key in path if isinstance(key, str))]
+    by_resource = {"resources", "fair", "bands"}
+    return ".".join("*" if outer in by_resource else key for outer, key in pairwise(keys))
+
+
 def at(value: Any, path: Path_) -> Any:
     for key in path:
         value = value[key]
@@ -170,22 +178,24 @@ def is_named(kind: str, verdict: CheckResult) -> bool:
 
 def assert_leaves_are_proven_or_named(files: Files, rng: random.Random, samples: int) -> None:
     """Another value at a leaf, sealed again, is a defect unless the leaf is named, or it is a price
-    that proves the same bound."""
+    that proves the same bound. A draw of a third of the kinds; many plans have each."""
     by_kind: dict[str, list[Path_]] = {}
     for path in leaves(files.plan):
-        by_kind.setdefault(kind_of(path), []).append(path)
-    for kind, paths in by_kind.items():
+        by_kind.setdefault(alike(path), []).append(path)
+    for drawn in rng.sample(sorted(by_kind), -(-len(by_kind) // 3)):
+        paths = by_kind[drawn]
         for path in rng.sample(paths, min(samples, len(paths))):
-            for value in others(at(files.plan, path)):
-                inner = at(files.plan, path[:-1])
-                inner[path[-1]] = value
-                if kind != "fingerprint":
-                    files.seal()
-                verdict = judged(files.write())
-                files.restore()
-                if verdict.sound:
-                    said = (path, value)
-                    assert is_named(kind, verdict) or ".prices." in kind, said
+            kind = kind_of(path)
+            value = rng.choice(others(at(files.plan, path)))
+            inner = at(files.plan, path[:-1])
+            inner[path[-1]] = value
+            if kind != "fingerprint":
+                files.seal()
+            verdict = judged(files.write())
+            files.restore()
+            if verdict.sound:
+                said = (path, value)
+                assert is_named(kind, verdict) or ".prices." in kind, said
         assert_cannot_be_left_out(files, rng.choice(paths))
 
 
@@ -213,7 +223,8 @@ def test_every_leaf_is_proven_or_named(
     assert_leaves_are_proven_or_named(files, rng, samples=1)
 
 
-@pytest.mark.parametrize("seed", with_more(12, 118))
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("seed", with_more(12, 108))
 def test_every_leaf_of_small_plans_is_proven_or_named(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     _, made = next(problems(rng))

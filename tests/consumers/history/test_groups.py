@@ -387,3 +387,11 @@ def test_with_kip_848_members_and_owners_are_known_but_no_rounds() -> None:
     assert "generations: not in the logs (KIP-848 has none), so there are no rounds" in unknown(
         history
     )
+
+
+def test_heartbeats_of_one_moment_show_no_interval() -> None:
+    beat = line(5, "Received successful Heartbeat response", client="b")
+    history = one_group(
+        {"b.log": [joined(1, "b-1", 1, client="b"), added(1, "t-1", client="b"), *[beat] * 6]}
+    )
+    assert "heartbeat_interval" not in history.settings

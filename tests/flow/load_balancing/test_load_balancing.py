@@ -155,7 +155,11 @@ def test_excess_is_the_worst_distance_in_fair_shares_rounded_up() -> None:
 def test_targets_need_the_fewest_arrivals() -> None:
     load = np.array([[10.0], [8.0], [6.0], [0.0]])
     low, high = np.full((4, 1), 4.0), np.full((4, 1), 9.0)
-    target = target_loads(load, low, high, np.zeros(4, dtype=np.int64))
+    target = target_loads(load, low, high, np.zeros(4, dtype=np.int64), fixed=True)
     assert target.ravel() == pytest.approx([7, 7, 6, 4])
-    by_zone = target_loads(load, low, high, np.array([0, 1, 0, 1]))
+    zone = np.array([0, 1, 0, 1])
+    by_zone = target_loads(load, low, high, zone, fixed=True)
     assert by_zone.ravel() == pytest.approx([9, 4, 7, 4])
+    # what the first slot must give goes to the last, which takes some in any case
+    passed_on = target_loads(load, low, high, zone, fixed=False)
+    assert passed_on.ravel() == pytest.approx([9, 5, 6, 4])

@@ -435,6 +435,30 @@ def test_acls_are_taken_away_during_a_run(
     admin.delete_topics(["half"])
 
 
+@pytest.mark.parametrize(
+    ("command", "denied"),
+    [("plan", {"reassignment", "throttles"}), ("apply", {"throttles"}), ("apply --throttle", ())],
+)
+def test_doctor_finds_what_the_user_may_do(
+    users: Users, command: str, denied: Sequence[str]
+) -> None:
+    """Before a command that needs more fails."""
+    user = users.having(documented()[command] | documented()["plan"])
+    words = ("doctor", "--json", "--command-config", user)
+    deadline = time.monotonic() + 30
+    while True:
+        findings = json.loads(run(*words).out)["findings"]
+        by_name = {one["name"]: one for one in findings}
+        names = ("replica sizes", "reassignment", "throttles", "groups")
+        missing = {name for name in names if by_name.get(name, {}).get("state") != "ok"}
+        if missing == set(denied):
+            break
+        assert time.monotonic() < deadline, findings
+    for name in denied:
+        assert by_name[name]["found"].startswith("not allowed: missing ACL: Alter")
+        assert by_name[name]["advice"]
+
+
 def test_the_command_of_the_page(secured: Sandbox) -> None:
     """With Kafka's own tool: afterwards guest may take a snapshot."""
     section = PAGE.read_text(encoding="utf-8").partition("\nWith Kafka's own tool, ")[2]

@@ -19,6 +19,7 @@ pytest.importorskip("kafka")
 
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import TopicAlreadyExistsError
 
 from partage.cli import main
 from partage.errors import PartageError, SeveralError
@@ -189,7 +190,15 @@ def test_a_topic_created_again_with_the_same_replicas(
     lists = topic.lists()
     first = topic.plan.topic_ids[topic.name]
     remove(topic.admin, topic.name)
-    topic.admin.create_topics({topic.name: {"assignments": dict(enumerate(map(list, lists)))}})
+    again = {topic.name: {"assignments": dict(enumerate(map(list, lists)))}}
+
+    def gone() -> bool:
+        with suppress(TopicAlreadyExistsError):  # ZooKeeper keeps it for a moment
+            topic.admin.create_topics(again)
+            return True
+        return False
+
+    until(gone)
 
     def created() -> bool:
         with suppress(PartageError):  # a broker that has not learnt of it

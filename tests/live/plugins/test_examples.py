@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -14,6 +12,7 @@ import pytest
 
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
+from tests.scripts import loaded
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
@@ -25,17 +24,7 @@ HEARTBEAT, SESSION = 0.5, 6.0
 PARTITIONS = 6
 
 
-def loaded() -> Any:
-    spec = importlib.util.spec_from_file_location("live_groups", PATH)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["live_groups"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-example = loaded()
+example: Any = loaded(PATH)
 
 
 @pytest.fixture(scope="module")

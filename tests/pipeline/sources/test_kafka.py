@@ -191,7 +191,7 @@ def test_where_the_connector_comes_from(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(source, "fetched_jars", fetch)
     monkeypatch.delenv(source.CONNECTOR, raising=False)
     for release, expected in (("4.1.0", "4.1.1"), ("4.2.3", "4.2.0"), ("4.10.0", "4.2.0")):
-        monkeypatch.setattr(source, "version", lambda _, release=release: release)
+        monkeypatch.setattr(source.added_jars, "version", lambda _, release=release: release)
         source.connector()
         assert asked[-1] == f"spark-sql-kafka-0-10_2.13-{expected}"
     monkeypatch.setenv(source.CONNECTOR, "4.1.1")

@@ -16,12 +16,13 @@ import pytest
 pytest.importorskip("pyspark")
 
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from partage.errors import InputError
 from partage.pipeline import accepted, profile_tables, read_records, rejected
 from partage.pipeline.records import RECORDS
-from partage.pipeline.sources import frames, read_rows
+from partage.pipeline.sources import columnar, frames, read_rows
 
 pytestmark = pytest.mark.spark
 
@@ -506,6 +507,57 @@ def test_a_frame_with_other_names_of_columns(spark: Any, records: Any, tmp_path:
     assert "table:no_such_table: The table or view `no_such_table` cannot be found" in _refused(
         spark, frames.named("no_such_table", {})
     )
+
+
+def test_files_with_other_names_of_columns(
+    spark: Any, records: Any, tmp_path: Path, write_lines: Write
+) -> None:
+    """In every format; ``key`` is another thing there, and the null key stays null."""
+    columns = {"topic": "t", "key": "payload.id", "offset": "Offset"}
+    rows = [
+        {
+            **{n: r[n] for n in ("partition", "timestamp", "value_bytes")},
+            "t": r["topic"],
+            "Offset": r["offset"],
+            "key": "another",
+            "payload": {"id": r["key"], "version": 1},
+        }
+        for r in records
+    ]
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows[:3]), tmp_path / "in" / "a.parquet")
+    orc.write_table(pa.Table.from_pylist(rows[3:5]), tmp_path / "in" / "b.orc")
+    write_lines("in/c.jsonl", *rows[5:])
+    found = read_records(spark, [str(tmp_path / "in")], **columns).transform(accepted).collect()
+    seen = {(r.topic, r.partition, r.offset): r.key for r in found}
+    assert {place: None if key is None else bytes(key).decode() for place, key in seen.items()} == {
+        (r["topic"], r["partition"], r["offset"]): r["key"] for r in records
+    }
+    flat = write_lines("r.csv", "t,partition,at,id,value_bytes", "t,0,2026-01-01,k,7")
+    found = read_records(spark, [flat], topic="t", offset="partition", timestamp="at", key="id")
+    ((topic, offset, key),) = found.transform(accepted).select("topic", "offset", "key").collect()
+    assert (topic, offset, bytes(key)) == ("t", 0, b"k")
+    for path, wrong in (
+        (str(tmp_path / "in" / "a.parquet"), "payload.name"),
+        (str(tmp_path / "in" / "c.jsonl"), "nothing"),
+        (flat, "t.id"),
+    ):
+        with pytest.raises(InputError, match=f"key={wrong}: no such column or field .found: "):
+            read_records(spark, [path], **columns | {"key": wrong})
+
+
+@pytest.mark.long
+def test_avro_with_the_jar_that_spark_lacks(spark: Any, records: Any, tmp_path: Path) -> None:
+    """As Spark's own writer has them, timestamps and nulls included."""
+    columnar.add_avro(spark)
+    parquet = spark.read.parquet(_parquet(tmp_path / "r.parquet", records))
+    parquet.withColumnRenamed("key", "id").coalesce(1).write.format("avro").save(
+        str(tmp_path / "avro")
+    )
+    rows = read_records(spark, [str(tmp_path / "avro")], key="id").transform(accepted)
+    names = list(RECORDS.columns)
+    expected = read_records(spark, [str(tmp_path / "r.parquet")]).select(names)
+    assert sorted(map(str, rows.select(names).collect())) == sorted(map(str, expected.collect()))
 
 
 @pytest.mark.long

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 from partage.cluster import Cluster
-from partage.pipeline.watch import ClusterFile
-from partage.pipeline.watch.fairness import fairness
+from partage.pipeline.watch import ClusterFile, Rules
+from partage.pipeline.watch.fairness import Fairness, fairness
 from tests.matrices import cluster_json
 
 
@@ -25,6 +25,20 @@ def test_the_busiest_broker_over_the_mean_of_the_live_ones() -> None:
     assert (found.broker, found.rate, found.mean, found.value) == (1, 12.0, 6.0, 2.0)
     assert found.heaviest == (("t-1", 7.0), ("t-0", 5.0))
     assert fairness(cluster, np.zeros(5)) is None
+
+
+def test_little_traffic_is_not_judged() -> None:
+    def found(rate: float, mean: float) -> Fairness:
+        return Fairness(rate / mean, 1, rate, mean, ())
+
+    rules = Rules(60, 0, 60, alert_above=1.5, moves=False, min_traffic=100.0)
+    for before in (False, True):
+        assert rules.unfair(before, found(99, 33)) is before
+        assert rules.unfair(before, None) is before
+        assert rules.unfair(before, found(100, 50)) is True
+        assert rules.unfair(before, found(100, 90)) is False
+    always = Rules(60, 0, 60, alert_above=1.5, moves=False)
+    assert [always.unfair(True, one) for one in (found(3, 1), None)] == [True, False]
 
 
 def test_a_cluster_file_is_read_again_when_it_changes(tmp_path: Path) -> None:

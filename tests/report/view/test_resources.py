@@ -11,20 +11,26 @@ from partage import Cluster, InputError
 from partage.report.html import render
 from partage.report.view import View, view
 from partage.report.view.resources import (
+    LOAD_WORDS,
     band_text,
     highest_loads,
     resource_rows,
+    resources_note,
 )
 from tests.brokers.load.cases import a_cluster
 from tests.report import plan_documents as documents
 
 
-@pytest.fixture(scope="module")
-def document() -> dict[str, Any]:
+def _known() -> Cluster:
     cluster = a_cluster(5, brokers=6, partitions=20)
     for broker in cluster["brokers"]:
         broker |= {"disk_bytes": 10**9, "network_out_bytes_per_second": 10**6}
-    return partage.plan(Cluster.from_json(cluster), balance="load", remove_broker=[2]).document()
+    return Cluster.from_json(cluster)
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return partage.plan(_known(), balance="load", remove_broker=[2]).document()
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +59,7 @@ def test_a_row_per_load_in_percent(balanced: View) -> None:
         rows["bytes out"].after == f"{100 * out.min / out.fair:.3g}–{100 * out.max / out.fair:.3g}"
     )
     assert rows["bytes out"].survivor.startswith(f"{100 * out.after_failure.max / out.fair:.3g} / ")
+    assert out.band is not None
     assert rows["bytes out"].within is (out.band[0] <= out.min and out.max <= out.band[1])
     assert rows["disk"].survivor == ""
 
@@ -69,7 +76,23 @@ def test_the_highest_load_of_each_usable_broker(balanced: View) -> None:
         assert row.headroom.startswith("disk ")
 
 
-def test_a_plan_by_count_has_neither() -> None:
+def test_a_plan_by_count_has_them_without_bands() -> None:
+    document = partage.plan(_known(), remove_broker=[2]).document()
+    counted = view(document)
+    rows = resource_rows(counted.figures_before, counted.figures)
+    assert [row.name for row in rows] == list(LOAD_WORDS.values())
+    assert {(row.band, row.within) for row in rows} == {("", None)}
+    assert not any(load.banded for load in counted.loads)
+    highest = highest_loads(counted.figures)
+    assert [row.position for row in highest] == [0, 1, 3, 4, 5]
+    assert {(row.band, row.within) for row in highest} == {("", None)}
+    assert "band" not in resources_note(rows)
+    page = render(document)
+    assert "Every load" in page
+    assert "Band, %" not in page
+
+
+def test_without_rates_there_is_neither() -> None:
     other = view(documents.small())
     assert resource_rows(other.figures_before, other.figures) == []
     assert highest_loads(other.figures) == []

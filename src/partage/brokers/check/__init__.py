@@ -19,13 +19,15 @@ from pathlib import Path
 from partage.brokers.check.certificate import check_certificate
 from partage.brokers.check.figures import check_figures
 from partage.brokers.check.files import check_files, check_waves
+from partage.brokers.check.log_dirs import check_log_dirs
 from partage.brokers.check.not_proven import not_proven
 from partage.brokers.check.options import check_fingerprint, check_options
 from partage.brokers.check.plan_columns import PlanColumns, read_digested
 from partage.brokers.check.rules import check_rules
 from partage.brokers.check.schema import MalformedError
+from partage.brokers.check.size import check_size, size_not_proven
 from partage.brokers.check.wave_limits import check_wave_limits
-from partage.brokers.directory import MARKER, check_plan_directory
+from partage.brokers.directory import MARKER, SIZE, check_plan_directory
 from partage.brokers.optimality import verdict
 from partage.errors import MISSHAPEN, InputError
 from partage.frames import html_table
@@ -35,6 +37,12 @@ from partage.units import plural
 _MAX_DEFECT_LENGTH = 500
 """Characters shown of a defect."""
 
+
+def check_placement(plan: PlanColumns) -> list[str]:
+    """Defects of the new broker lists, and if there are none, of the log dirs."""
+    return check_rules(plan) or check_log_dirs(plan)
+
+
 _CHECKS: tuple[tuple[str, Callable[[PlanColumns], list[str]]], ...] = (
     ("fingerprint matches the cluster and the options in plan.json", check_fingerprint),
     (
@@ -43,7 +51,7 @@ _CHECKS: tuple[tuple[str, Callable[[PlanColumns], list[str]]], ...] = (
     ),
     (
         "placement keeps every rule: live brokers, replication factors, racks, disk capacity",
-        check_rules,
+        check_placement,
     ),
     (
         "reassignment.json makes exactly the planned changes, and rollback.json undoes them",
@@ -62,8 +70,14 @@ _CHECKS: tuple[tuple[str, Callable[[PlanColumns], list[str]]], ...] = (
 )
 """What each check verifies, and its function, which returns the defects."""
 
+_OF_SIZE = (
+    "number of brokers in size.json: the plan fits, each bound is derived again",
+    check_size,
+)
+"""Of a plan of ``partage size``."""
+
 _OF_PROOFS = (check_figures, check_certificate)
-_OF_NEW_PLACEMENT = (check_rules, check_waves, check_wave_limits)
+_OF_NEW_PLACEMENT = (check_placement, check_waves, check_wave_limits)
 
 
 @dataclass(repr=False)
@@ -134,13 +148,17 @@ def check(directory: str | os.PathLike[str]) -> CheckResult:
         plan = _read(root, result.defects)
         if plan is None:
             return result
-        for verified, find_defects in _CHECKS:
+        sized = os.path.lexists(root / SIZE)
+        for verified, find_defects in (*_CHECKS, *([_OF_SIZE] if sized else ())):
             found = _defects(find_defects, plan)
-            result.defects.extend(found)
+            # of one cause, such as a missing file, several checks find the same
+            result.defects.extend(one for one in found if one not in result.defects)
             if not found:
                 result.held.append(verified)
     if result.sound:
         result.not_proven = [_one_line(line) for line in not_proven(plan)]
+        if sized:
+            result.not_proven += [_one_line(line) for line in size_not_proven(plan)]
         result.optimal = plan.value["figures"]["after"]["optimal"]
         result.verdict = verdict(
             result.optimal,
@@ -167,7 +185,7 @@ def rule_defects(directory: str | os.PathLike[str]) -> RuleDefects:
                 if find_defects not in _OF_PROOFS:
                     placement = find_defects in _OF_NEW_PLACEMENT
                     group = found.placement if placement else found.files
-                    group += _defects(find_defects, plan)
+                    group += [one for one in _defects(find_defects, plan) if one not in group]
     return found
 
 

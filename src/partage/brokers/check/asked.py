@@ -27,8 +27,10 @@ _CHOICES = {
     "spread": ("cluster", "topic"),
 }
 _BYTES_TOLERANCE = Fraction(2, 100)
-_LOAD_TOLERANCE = Fraction(5, 100)
-_RESOURCES = ("replicas", "leaders", "disk", "in", "out", "leader_in")
+LOAD_TOLERANCE = Fraction(5, 100)
+OF_REPLICAS = ("replicas", "disk", "in")
+OF_LEADERS = ("leaders", "out", "leader_in")
+RESOURCES = ("replicas", "leaders", "disk", "in", "out", "leader_in")
 _EXACT, _GIVEN = "exact", "given"
 _BALANCE_BYTES = (_EXACT, "bin-packing", _GIVEN)
 """The strategies that balance bytes."""
@@ -43,7 +45,9 @@ class Asked:
     - ``topics``: whether a topic's name matches
     - ``tolerances``: by resource, where every load is balanced
     - ``timed``: whether the search has a time limit
-    - ``tolerance``, ``relieve``: as fractions; ``max_bytes``, ``throttle``: in bytes
+    - ``relieved``: by resource, the limit of a load as a part of a capacity or a fair share
+    - ``tolerance``, ``relieve`` (of disks alone): as fractions
+    - ``max_bytes``, ``throttle``: in bytes
     """
 
     strategy: str
@@ -57,6 +61,7 @@ class Asked:
     leaders: str
     spread: str
     relieve: Fraction | None
+    relieved: dict[str, Fraction]
     max_moves: int | None
     max_bytes: int | None
     tolerance: Fraction
@@ -78,9 +83,7 @@ class Asked:
             tolerances = words.one("tolerance", _tolerances) or {}
         else:
             found = words.one("tolerance", _fraction)
-        relieve = words.one("relieve", _fraction)
-        if relieve is not None and not 0 < relieve <= 1:
-            raise _refused("relieve", options["relieve"])
+        relieved = words.one("relieve", _relief) or {}
         asked = cls(
             strategy=options.get("strategy", _EXACT),
             added=words.mapping("add_broker", _new_broker),
@@ -92,7 +95,8 @@ class Asked:
             balance=balance,
             leaders=words.choice("leaders"),
             spread=words.choice("spread"),
-            relieve=relieve,
+            relieve=relieved.pop("disk") if set(relieved) == {"disk"} else None,
+            relieved=relieved,
             max_moves=words.one("max_moves", lambda n: _counted(n, 0)),
             max_bytes=words.one("max_bytes_moved", lambda text: _bytes(text, rate=False)),
             tolerance=usual if found is None else found,
@@ -112,8 +116,13 @@ class Asked:
 
     @property
     def by_load(self) -> bool:
-        """Whether every load of a broker is balanced."""
-        return self.balance == "load"
+        """Whether every load of a broker is kept in a band: balanced, or below a limit."""
+        return self.balance == "load" or bool(self.relieved)
+
+    @property
+    def relieves(self) -> bool:
+        """Whether disks or other loads are only brought below limits."""
+        return self.relieve is not None or bool(self.relieved)
 
     @property
     def leaders_by_search(self) -> bool:
@@ -122,7 +131,7 @@ class Asked:
 
     def load_tolerance(self, resource: str) -> Fraction:
         """The tolerance of a resource where every load is balanced."""
-        return self.tolerances.get(resource, _LOAD_TOLERANCE)
+        return self.tolerances.get(resource, LOAD_TOLERANCE)
 
     @property
     def exact(self) -> bool:
@@ -138,7 +147,9 @@ class Asked:
     def limited(self) -> bool:
         """Whether replica counts may give up balance to move less."""
         limits = (self.max_moves, self.max_bytes)
-        return not self.by_size and (self.tolerance > 0 or limits != (None, None))
+        return not (self.by_size or self.relieved) and (
+            self.tolerance > 0 or limits != (None, None)
+        )
 
     def may_change(self, topic: str) -> bool:
         """Whether the partitions of a topic may change."""
@@ -148,20 +159,24 @@ class Asked:
         limits = [name for name in _LIMITS if name in options]
         by_bytes = ["balance"] if self.balance == "bytes" else []
         moves = [name for name in _NEED_MOVES if options.get(name)]
-        by_load = ["balance"] if self.by_load else []
+        balances = self.balance == "load"
+        by_load = ["balance"] if balances else []
         load_limits = [name for name in limits if name != "tolerance"]
-        other_limits = load_limits if self.by_load else limits
+        led = any(name in OF_LEADERS for name in self.relieved)
+        kept = {"tolerance"} if balances else {"relieve"} if led else set()
+        other_limits = [name for name in limits if name not in kept]
         others = [name for name in ("leaders", "spread") if options.get(name)]
         tolerance = [name for name in limits if name == "tolerance"]
         forbidden = (
             (self.no_moves, "no_moves", [*moves, *other_limits, *by_bytes]),
-            (self.relieve is not None, "relieve", [*by_bytes, *tolerance]),
+            (self.relieves, "relieve", [*by_bytes, *tolerance]),
+            (bool(self.relieved), "relieve", ["leaders"] if self.leaders == "rate" else []),
             (self.spread == "topic", "spread", [*limits, *by_bytes]),
             (not self.exact, "strategy", limits),
             (self.strategy not in _BALANCE_BYTES, "strategy", by_bytes),
             (not self.exact, "strategy", by_load),
-            (self.timed and not self.by_load, "balance replicas", ["time_limit"]),
-            (self.by_load, "balance", [*load_limits, *others]),
+            (self.timed and not balances, "balance replicas", ["time_limit"]),
+            (balances, "balance", [*load_limits, *others]),
         )
         for asked, name, others in forbidden:
             if asked and others:
@@ -239,13 +254,21 @@ def _seconds(text: str) -> int:
 def _tolerances(text: str) -> dict[str, Fraction]:
     """``2%`` for all resources, or ``replicas=2%,out=10%``."""
     if "=" not in text:
-        return dict.fromkeys(_RESOURCES, _fraction(text))
+        return dict.fromkeys(RESOURCES, _fraction(text))
     found = {}
     for part in text.split(","):
         name, _, share = part.partition("=")
-        if name not in _RESOURCES or name in found:
+        if name not in RESOURCES or name in found:
             raise ValueError
         found[name] = _fraction(share)
+    return found
+
+
+def _relief(text: str) -> dict[str, Fraction]:
+    """``80%`` of disks, or ``out=80%,in=90%``."""
+    found = _tolerances(text) if "=" in text else {"disk": _fraction(text)}
+    if min(found.values()) <= 0 or found.get("disk", 0) > 1:
+        raise ValueError
     return found
 
 

@@ -24,6 +24,7 @@ from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
 from partage.brokers.check.racks import keeps_rack_rule
 from partage.brokers.check.schema import identical
 from partage.brokers.check.size_bounds import within_bands
+from partage.brokers.check.stages import is_aimed
 from partage.brokers.directory import MARKER
 
 
@@ -32,12 +33,17 @@ def check_figures(plan: PlanColumns) -> list[str]:
     stated, gaps = plan.value["figures"], _gaps(plan)
     before = _placement_figures(plan, plan.before, loose_failure_bound(plan, plan.before))
     after = _placement_figures(plan, plan.after, plan.stages["failure"]["bound"])
-    if plan.asked.by_load:
+    if (plan.bytes_in != []) != ("fair" in plan.value["certificate"] or plan.asked.by_load):
+        return [f"{MARKER}: certificate: fair shares go with rates in and out"]
+    if plan.bytes_in:
         loads = LoadColumns(plan)
+        if wrong := loads.wrong_fair():
+            problem = f"the fair shares of {wrong[0]} are not what racks and capacities give"
+            return [f"{MARKER}: certificate: {problem}"]
         before["resources"] = load_figures(loads, plan.before)
         after["resources"] = load_figures(loads, plan.after)
     elif "resources" in stated["before"] or "resources" in stated["after"]:
-        return [f"{MARKER}: figures: resources go with balance load"]
+        return [f"{MARKER}: figures: resources go with rates in and out"]
     return [
         *_differences("figures.before.", stated["before"], before),
         *_differences("figures.after.", stated["after"], after),
@@ -80,7 +86,7 @@ def _gaps(plan: PlanColumns) -> dict[str, float]:
     gaps = {
         name: round(s["value"] / s["bound"] - 1, 6) if s["bound"] else float(s["value"])
         for name, s in plan.stages.items()
-        if s["value"] > s["bound"]
+        if s["value"] > s["bound"] and is_aimed(plan.asked, name)
     }
     waves, bound = len(plan.value["waves"]), plan.value["figures"]["after"]["waves_lower_bound"]
     return gaps | ({"waves": round(waves / bound - 1, 6)} if waves > bound else {})
@@ -114,13 +120,15 @@ def _is_met(plan: PlanColumns, stage: Any) -> bool:
     if stage["prices"].get("limit") == "tolerance" and not within_tolerance(plan):
         return False  # full disks asked for other counts
     searched = ("leader rate", "joint failure balance")
-    return stage["stage"] in searched or bool(stage["value"] == stage["bound"])
+    if stage["stage"] in searched or not is_aimed(plan.asked, stage["stage"]):
+        return True
+    return bool(stage["value"] == stage["bound"])
 
 
 def _keeps_rules(plan: PlanColumns) -> bool:
     """Whether no chosen partition breaks the rack rule, and none is led by a broker that is not
     usable while others could lead it."""
-    racks_matter = plan.rack_sizes and not plan.asked.no_moves and plan.asked.relieve is None
+    racks_matter = plan.rack_sizes and not plan.asked.no_moves and not plan.asked.relieves
     for row in np.flatnonzero(plan.chosen).tolist():
         places = [plan.place[b] for b in plan.after[row]]
         usable = [bool(plan.usable[place]) for place in places]
@@ -134,7 +142,7 @@ def _keeps_rules(plan: PlanColumns) -> bool:
 
 def _moves_lower_bound(plan: PlanColumns) -> int:
     """The proven bound; where bytes are balanced, the moves that the rules force."""
-    if plan.asked.by_size:
+    if plan.asked.by_size or (plan.asked.relieved and not plan.asked.no_moves):
         return PlacementModel(plan).forced_moves()
     bound = int(plan.stages["moves"]["bound"]) if "moves" in plan.stages else 0
     if plan.asked.by_load:

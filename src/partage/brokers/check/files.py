@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns, read_json
 from partage.brokers.check.replan_files import replan_problem, replans
@@ -21,28 +22,38 @@ from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK, wave_name
 
 _REASSIGNMENT: Schema = {
     "version": ONE,
-    "partitions": [{"topic": TEXT, "partition": COUNT, "replicas": IDS}],
+    "partitions": [{"topic": TEXT, "partition": COUNT, "replicas": IDS, "log_dirs?": [TEXT]}],
 }
 
 
-def read_reassignment(root: Path, name: str) -> dict[str, list[int]]:
-    """Broker ids by partition name, from a file in the JSON format of kafka-reassign-partitions.
+def read_reassignment(plan: PlanColumns, file_name: str) -> dict[str, list[int]]:
+    """Broker ids by partition name, from a file of the plan in the JSON format of
+    kafka-reassign-partitions. Raises MalformedError."""
+    return {name: entry["replicas"] for name, entry in read_entries(plan, file_name).items()}
 
-    Raises MalformedError.
-    """
+
+def read_entries(plan: PlanColumns, file_name: str) -> dict[str, dict[str, Any]]:
+    """The entries of such a file by partition name, read once for all checks. Raises
+    MalformedError."""
+    if file_name not in plan.entries:
+        plan.entries[file_name] = _entries(plan.root, file_name)
+    return plan.entries[file_name]
+
+
+def _entries(root: Path, name: str) -> dict[str, dict[str, Any]]:
     if not (root / name).is_file():
         raise MalformedError(f"{name}: missing")
     value = read_json(root, name)
     problem = mismatch(value, _REASSIGNMENT)
     if problem is not None:
         raise MalformedError(f"{name}: not in Kafka's reassignment format ({problem})")
-    lists: dict[str, list[int]] = {}
+    entries: dict[str, dict[str, Any]] = {}
     for row in value["partitions"]:
         partition = f"{row['topic']}-{row['partition']}"
-        if partition in lists:
+        if partition in entries:
             raise MalformedError(f"{name}: {partition} is listed twice")
-        lists[partition] = row["replicas"]
-    return lists
+        entries[partition] = row
+    return entries
 
 
 def check_files(plan: PlanColumns) -> list[str]:
@@ -50,8 +61,8 @@ def check_files(plan: PlanColumns) -> list[str]:
     changes = plan.changes()
     before = dict(zip(plan.names, plan.before, strict=True))
     after = dict(zip(plan.names, plan.after, strict=True))
-    found = _differences(REASSIGNMENT, changes, read_reassignment(plan.root, REASSIGNMENT))
-    rollback = read_reassignment(plan.root, ROLLBACK)
+    found = _differences(REASSIGNMENT, changes, read_reassignment(plan, REASSIGNMENT))
+    rollback = read_reassignment(plan, ROLLBACK)
     found += _differences(ROLLBACK, {name: before[name] for name in changes}, rollback)
     if not found and after | rollback != before:
         found.append(f"{ROLLBACK}: does not restore the original placement")
@@ -96,7 +107,7 @@ def check_waves(plan: PlanColumns) -> list[str]:
     for name, wave in zip(names, plan.value["waves"], strict=True):
         if wave["file"] != name:
             raise MalformedError(f"{MARKER}: waves: file is {wave['file']!r}, expected {name!r}")
-        lists = read_reassignment(plan.root, name)
+        lists = read_reassignment(plan, name)
         repeated = sorted(lists.keys() & seen.keys())
         found += [f"{name}: {partition} is also in an earlier wave" for partition in repeated]
         seen |= lists

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.load_columns import OF_REPLICAS, RESOURCES, LoadColumns, as_array
+from partage.brokers.check.asked import OF_REPLICAS, RESOURCES
+from partage.brokers.check.load_columns import LoadColumns, as_array
 from partage.brokers.check.plan_columns import Ints, PlanColumns
 from partage.brokers.check.recount import Recount
+from partage.brokers.check.relief_bound import least_bytes
+from partage.brokers.directory import MARKER
 from partage.flow.certificate import unpack
 
 _CELLS = 4_000_000
@@ -24,7 +27,22 @@ def load_bounds(plan: PlanColumns, found: Recount) -> None:
     found.values["load"] = max(excess.values())
     bound = max(columns.least_excess(name) for name in RESOURCES)
     found.compare_bound(plan.stages["load"], bound)
+    if plan.asked.relieved:
+        found.defects += columns.model.broken_limits()
+        found.defects += [
+            f"{MARKER}: broker {plan.ids[s]}: {name} stays above the limit of relieve"
+            for name in plan.asked.relieved
+            for s, above in zip(
+                plan.slots.tolist(), columns.excess(name, columns.after(name)), strict=True
+            )
+            if above
+        ]
     if plan.asked.no_moves:
+        return
+    if plan.asked.relieved:
+        found.values["bytes moved"] = plan.bytes_moved
+        bound = least_bytes(columns, plan.stages["bytes moved"]["prices"], excess)
+        found.compare_bound(plan.stages["bytes moved"], bound)
         return
     found.values["bytes moved"] = plan.bytes_moved
     found.values["moves"] = plan.moves

@@ -1,4 +1,4 @@
-"""The loads of the brokers and their bands, counted again from plan.json, for ``balance`` load.
+"""The loads of the brokers, and with ``balance`` load their bands, counted again from plan.json.
 
 Resources of replicas: ``replicas``, ``disk``, ``in`` (what producers write); of leaders:
 ``leaders``, ``out`` (what consumers read, and a copy for each follower), ``leader_in``. Rates are
@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from partage.brokers.check.asked import LOAD_TOLERANCE, OF_LEADERS, OF_REPLICAS, RESOURCES
 from partage.brokers.check.fair_bytes import fair_loads
 from partage.brokers.check.placement_model import PlacementModel, whole_weights
 from partage.brokers.check.plan_columns import Ints, PlanColumns
 from partage.flow.certificate import unpack
 
-OF_REPLICAS = ("replicas", "disk", "in")
-OF_LEADERS = ("leaders", "out", "leader_in")
-RESOURCES = ("replicas", "leaders", "disk", "in", "out", "leader_in")
 CAPACITY = {
     "disk": "disk_bytes",
     "in": "network_in_bytes_per_second",
@@ -32,40 +30,49 @@ CAPACITY = {
 _RATE_BITS = 44
 _EDGE = 1e-6
 _ROUNDING = 1e-9
+_NO_DISK = 2**62
+
+
+def whole_rates(plan: PlanColumns) -> tuple[int, dict[str, list[int]]]:
+    """(bits, [P] by resource): the rates of a partition's replica, or of its leader, times
+    2 ** bits, of a plan that has them."""
+    largest = max(map(float, [*plan.bytes_in, *plan.bytes_out]))
+    bits = _RATE_BITS - math.frexp(largest)[1] - len(plan.bytes_in).bit_length()
+    written, read = (
+        [round(math.ldexp(rate, bits)) for rate in part] for part in (plan.bytes_in, plan.bytes_out)
+    )
+    copies = zip(read, written, plan.factor.tolist(), strict=True)
+    out = [r + (factor - 1) * w for r, w, factor in copies]
+    return bits, {"in": written, "out": out, "leader_in": written}
 
 
 class LoadColumns:
     """Loads by resource: ``load`` [P] of a partition's replica, or of its leader; ``stays`` [E]:
-    of the partitions left out; ``fair``, ``low``, ``high`` [E]: the bands that the plan states."""
+    of the partitions left out; ``fair`` [E]: the fair shares that the plan states, and with
+    ``balance`` load ``low``, ``high`` [E]: its bands."""
 
     def __init__(self, plan: PlanColumns) -> None:
         self.plan, self.model = plan, PlacementModel(plan)
-        self.bits = self._bits()
-        rate_in = [round(math.ldexp(r, self.bits)) for r in plan.bytes_in]
-        rate_out = [round(math.ldexp(r, self.bits)) for r in plan.bytes_out]
-        one = [1] * len(rate_in)
-        copies = zip(rate_out, rate_in, plan.factor.tolist(), strict=True)
-        self.load = {
-            "replicas": one,
-            "disk": plan.size.tolist(),
-            "in": rate_in,
-            "leaders": one,
-            "out": [read + (factor - 1) * written for read, written, factor in copies],
-            "leader_in": rate_in,
-        }
+        self.bits, rates = whole_rates(plan)
+        one = [1] * len(plan.factor)
+        self.load = {"replicas": one, "leaders": one, "disk": plan.size.tolist(), **rates}
         fixed = (~plan.chosen).tolist()
         self.everything = [True] * len(fixed)
         self.stays = {name: self.on_slots(name, plan.before, fixed) for name in RESOURCES}
-        stated = plan.stages["load"]["prices"]["bands"]
-        ends = [
-            {name: unpack(stated[name][end], len(plan.slots)).tolist() for name in RESOURCES}
-            for end in ("low", "high", "fair")
-        ]
-        self.low, self.high, self.fair = ends
+        self.banded = plan.asked.by_load
+        if self.banded:
+            bands = plan.stages["load"]["prices"]["bands"]
+            self.low, self.high, self.fair = (
+                {name: self._stated(bands[name][end]) for name in RESOURCES}
+                for end in ("low", "high", "fair")
+            )
+        else:
+            fair = plan.value["certificate"]["fair"]
+            self.fair = {name: self._stated(fair[name]) for name in RESOURCES}
 
-    def _bits(self) -> int:
-        largest = max(map(float, [*self.plan.bytes_in, *self.plan.bytes_out]))
-        return _RATE_BITS - math.frexp(largest)[1] - len(self.plan.bytes_in).bit_length()
+    def _stated(self, packed: str) -> list[int]:
+        """[E] numbers of plan.json."""
+        return [int(one) for one in unpack(packed, len(self.plan.slots)).tolist()]
 
     def after(self, name: str) -> list[int]:
         """[E] the load of each usable broker after the plan."""
@@ -99,20 +106,44 @@ class LoadColumns:
 
     def capacity(self, name: str) -> list[Fraction]:
         """[E] what each broker has for a resource, if known of all; else its ``capacity``."""
-        plan = self.plan
-        brokers = [plan.value["brokers"][s] for s in plan.slots.tolist()]
+        known = self._known_capacity(name)
+        return known or [self.plan.capacity[s] for s in self.plan.slots.tolist()]
+
+    def _known_capacity(self, name: str) -> list[Fraction]:
+        """[E] what each broker has for a resource; empty unless known of all."""
+        brokers = [self.plan.value["brokers"][s] for s in self.plan.slots.tolist()]
         known = [broker.get(CAPACITY.get(name, "")) for broker in brokers]
-        if all(known):
-            return [Fraction(one) for one in known]
-        return [plan.capacity[s] for s in plan.slots.tolist()]
+        return [Fraction(one) for one in known] if all(known) else []
+
+    def wrong_fair(self) -> list[str]:
+        """The resources whose stated fair shares are not what racks and capacities give."""
+        return [name for name in RESOURCES if not self._is_fair(name)]
+
+    def _is_fair(self, name: str) -> bool:
+        expected = [max(1, round(share)) for share in self._fair[name]]
+        return self._near(name, expected, self.fair[name])
+
+    def _near(self, name: str, expected: Sequence[int], stated: Sequence[int]) -> bool:
+        """Whether numbers [E] are those expected. Shares by racks are floats: rounding may differ
+        by a unit of bytes or rates."""
+        exact = name in ("replicas", *OF_LEADERS)
+        return all(
+            abs(a - b) <= (0 if exact else 1 + abs(a) * _ROUNDING)
+            for a, b in zip(expected, stated, strict=True)
+        )
 
     def wrong_bands(self) -> list[str]:
         """The resources whose stated bands are not those of the options."""
         return [name for name in RESOURCES if not self._fits(name)]
 
     def _fits(self, name: str) -> bool:
+        if self.plan.asked.relieved:
+            highs = self._limits(name)
+            kept = self._near(name, highs, self.high[name]) and not any(self.low[name])
+            return kept and self._is_fair(name)
         tolerance = self.plan.asked.load_tolerance(name)
-        shares = self._fair(name)
+        shares = self._fair[name]
+        lows, highs = [], []
         disks: list[Any] = [self.plan.disk[s] for s in self.plan.slots.tolist()]
         for e, share in enumerate(shares):
             low = min(math.ceil(share * (1 - tolerance) - _EDGE), math.floor(share + _EDGE))
@@ -120,16 +151,46 @@ class LoadColumns:
             if name == "disk" and disks[e] is not None:
                 high = min(high, disks[e])
                 low = min(low, high)
-            expected = max(0, low), high, max(1, round(share))
-            stated = self.low[name][e], self.high[name][e], self.fair[name][e]
-            # shares by racks are floats: rounding may differ by a unit of bytes or rates
-            exact = name in ("replicas", *OF_LEADERS)
-            off = 0 if exact else 1 + abs(share) * _ROUNDING
-            if any(abs(a - b) > off for a, b in zip(expected, stated, strict=True)):
-                return False
-        return True
+            lows.append(max(0, low))
+            highs.append(high)
+        ends = self._near(name, lows, self.low[name]) and self._near(name, highs, self.high[name])
+        return ends and self._is_fair(name)
 
-    def _fair(self, name: str) -> list[Fraction]:
+    def _limits(self, name: str) -> list[int]:
+        """[E] where loads are relieved, the most that each broker may have: the limit asked for,
+        or, of another load, what it has today or the upper end of the usual band."""
+        disks: list[Any] = [self.plan.disk[s] for s in self.plan.slots.tolist()]
+        part = self.plan.asked.relieved.get(name)
+        if part is None:
+            today = self.on_slots(name, self.plan.before, self.everything)
+            widened = [share * (1 + LOAD_TOLERANCE) for share in self._fair[name]]
+            found = [
+                max(now, math.floor(wide + _EDGE), math.ceil(share - _EDGE))
+                for now, wide, share in zip(today, widened, self._fair[name], strict=True)
+            ]
+        elif name == "disk":
+            found = [_NO_DISK if disk is None else math.floor(disk * part) for disk in disks]
+        elif known := self._known_capacity(name):
+            unit = Fraction(2) ** self.bits
+            found = [math.floor(one * part * unit) for one in known]
+        else:
+            found = [
+                max(math.floor(share * part + _EDGE), math.ceil(share - _EDGE) if part >= 1 else 0)
+                for share in self._fair[name]
+            ]
+        if name != "disk":
+            return found
+        return [
+            most if disk is None else min(most, disk)
+            for most, disk in zip(found, disks, strict=True)
+        ]
+
+    @cached_property
+    def _fair(self) -> dict[str, list[Fraction]]:
+        """By resource, the fair share of each usable broker."""
+        return {name: self._fair_share(name) for name in RESOURCES}
+
+    def _fair_share(self, name: str) -> list[Fraction]:
         capacity = self.capacity(name)
         if name in OF_LEADERS:
             total = sum(self.items[name]) + sum(self.stays[name])

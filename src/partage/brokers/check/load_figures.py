@@ -1,4 +1,4 @@
-"""Figures of every load in a placement, counted again from plan.json, for ``balance`` load."""
+"""Figures of every load in a placement, counted again from plan.json."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from partage.brokers.check.load_columns import CAPACITY, OF_REPLICAS, RESOURCES, LoadColumns
+from partage.brokers.check.asked import OF_REPLICAS, RESOURCES
+from partage.brokers.check.load_columns import CAPACITY, LoadColumns
 from partage.brokers.check.plan_columns import Lists
 
 _RATES = ("in", "out", "leader_in")
@@ -38,12 +39,14 @@ def _figure(columns: LoadColumns, name: str, lists: Lists) -> dict[str, Any]:
         "min": _shown(min(shares(load))),
         "max": _shown(max(shares(load))),
         "fair": _shown(mean),
-        "band": [_shown(min(shares(columns.low[name]))), _shown(max(shares(columns.high[name])))],
         "bound": _shown(bound),
         "brokers": _of_brokers(columns, name, lists, unit),
     }
+    if columns.banded:
+        ends = min(shares(columns.low[name])), max(shares(columns.high[name]))
+        found["band"] = [_shown(end) for end in ends]
     if name in ("out", "leader_in") and len(load) > 1:
-        least = average * _stays_online(columns, name, lists) / (sum(fair) - max(fair))
+        least = average * _least_survivor(columns, name, lists)
         found["after_failure"] = {
             "max": _shown(max(shares(_survivors(columns, name, lists, load)))),
             "bound": _shown(max(bound, least)),
@@ -64,15 +67,15 @@ def _of_brokers(
     rows = []
     for place, broker in enumerate(plan.value["brokers"]):
         slot = int(plan.slot_of[place])
-        parts = (columns.fair, columns.low, columns.high)
-        fair, *band = (_shown(unit * part[name][slot]) for part in parts)
+        parts = (columns.low, columns.high) if columns.banded else ()
+        band = [_shown(unit * part[name][slot]) for part in parts]
         capacity = None if name == "leader_in" else broker.get(CAPACITY.get(name, ""))
         rows.append(
             {
                 "broker": broker["id"],
                 "load": _shown(unit * load[place]),
-                "fair": fair if slot >= 0 else None,
-                "band": band if slot >= 0 else None,
+                "fair": _shown(unit * columns.fair[name][slot]) if slot >= 0 else None,
+                "band": band if band and slot >= 0 else None,
                 "headroom": _shown(1 - unit * load[place] / capacity) if capacity else None,
                 "hottest": hottest[broker["id"]][1] if broker["id"] in hottest else None,
             }
@@ -95,17 +98,58 @@ def _survivors(columns: LoadColumns, name: str, lists: Lists, load: Sequence[int
     return [own + max(taken.get(e, {0: 0}).values()) for e, own in enumerate(load)]
 
 
-def _stays_online(columns: LoadColumns, name: str, lists: Lists) -> int:
+def _least_survivor(columns: LoadColumns, name: str, lists: Lists) -> Fraction:
+    """A lower bound on the worst survivor's load, divided by its fair share. Either the broker with
+    the largest fair share fails, and the others lead what stays online; or what racks allow."""
+    plan, fair = columns.plan, columns.fair[name]
+    online, apart = _stays_online(columns, name, lists)
+    level = max(Fraction(online, sum(fair) - max(fair)), Fraction(apart, sum(fair)))
+    of_rack: dict[str, list[int]] = {}
+    for slot, place in enumerate(plan.slots.tolist()):
+        of_rack.setdefault(str(plan.rack[place]), []).append(fair[slot])
+    while apart:
+        led, slope = Fraction(-apart), Fraction(0)
+        for shares in of_rack.values():
+            least, falls = _must_lead(sorted(shares), sum(fair), apart, level)
+            led, slope = led + least, slope + falls
+        if led <= 0:
+            break
+        level += led / slope
+    return level
+
+
+def _must_lead(
+    shares: list[int], everything: int, load: int, level: Fraction
+) -> tuple[Fraction, Fraction]:
+    """What brokers of one rack (fair shares ascending) lead at least of ``load``, so that no
+    survivor has more than ``level`` times its fair share; and how fast that falls with the level.
+
+    What a broker leads, brokers of other racks take over, up to their level. The smallest brokers
+    of the rack are limited by their own level instead.
+    """
+    least, falls = Fraction(0), Fraction(0)
+    for small in range(len(shares) - 1):
+        large = len(shares) - small
+        room = large * (everything - sum(shares)) + sum(shares[:small])
+        must = (large * load - level * room) / (large - 1)
+        if must > least:
+            least, falls = must, Fraction(room, large - 1)
+    return least, falls
+
+
+def _stays_online(columns: LoadColumns, name: str, lists: Lists) -> tuple[int, int]:
     """The load of the partitions that have a usable leader and another usable replica, and no
-    replica that is live and not usable."""
-    plan, total = columns.plan, 0
+    replica that is live and not usable; and of those of them with replicas in different racks."""
+    plan, total, apart = columns.plan, 0, 0
     for brokers, load in zip(lists, columns.load[name], strict=True):
         places = [plan.place[b] for b in brokers]
         usable = [bool(plan.usable[place]) for place in places]
         live = [bool(plan.alive[place]) for place in places]
         if usable[0] and sum(usable) > 1 and usable == live:
             total += load
-    return total
+            racks = [plan.rack[place] for place in places]
+            apart += load if plan.rack_sizes and len(set(racks)) == len(racks) else 0
+    return total, apart
 
 
 def _shown(value: Fraction | int) -> float | int:

@@ -28,7 +28,8 @@ def not_proven(plan: PlanColumns) -> Iterator[str]:
         yield "stage budget: that racks and brokers allow the fair counts that the tolerance widens"
         yield "stage budget: that no loads within the tolerance, for as few moves, are fairer"
     if asked.by_load:
-        yield "stage load: that no other leaders of these replicas would be closer to the bands"
+        if not asked.relieved:
+            yield "stage load: that no other leaders of these replicas would be closer to the bands"
         if plan.stages["load"]["value"] > 0:
             yield "stage load: that no plan with this worst excess is closer to the other bands"
     else:

@@ -122,7 +122,8 @@ def _refused(plan: PlanColumns) -> Iterator[str]:
         rows = (plan.before[row] for row in np.flatnonzero(plan.chosen).tolist())
         if not all(plan.usable[plan.place[b]] for row in rows for b in row):
             yield f"{MARKER}: options.no_moves: a replica is on a dead broker"
-    if asked.relieve is not None and all(disk is None for disk in plan.disk):
+    of_disks = asked.relieve is not None or "disk" in asked.relieved
+    if of_disks and all(disk is None for disk in plan.disk):
         yield f"{MARKER}: options.relieve: no disk is known"
 
 

@@ -92,7 +92,7 @@ class PlacementModel:
     def movable(self) -> Bools:
         """[I] the items that may move: all, except that relieving disks does not repair items that
         only break the rack rule."""
-        if self.plan.asked.relieve is None:
+        if not self.plan.asked.relieves:
             return np.ones(len(self.items), dtype=np.bool_)
         held = self.in_zones()
         wrong = (held < self.least[:, None]) | (held > self.most[:, None])

@@ -66,14 +66,16 @@ class PlanColumns:
       others and for padding
     - ``topics``: names; ``topic``, ``number``, ``names``, ``chosen``, ``factor`` (replicas asked
       for), ``size`` (bytes, 0 where unknown) [P]; ``rates``: bytes per second [P] or None
-    - ``bytes_in``, ``bytes_out`` [P]: bytes per second, where every load is balanced, else empty
+    - ``bytes_in``, ``bytes_out`` [P]: bytes per second, where known, else empty
     - ``before``, ``after``: broker ids of each partition, preferred leader first
     - ``digest``: SHA-256 (hex) of plan.json, where it was read
+    - ``entries``: by file, what ``read_entries`` has read of the files beside it
     """
 
     def __init__(self, value: Any, root: Path, digest: str | None = None) -> None:
         """Raises MalformedError."""
         self.root, self.digest = root, digest
+        self.entries: dict[str, dict[str, dict[str, Any]]] = {}
         try:
             _check_schema(value)
             self.value = value
@@ -133,8 +135,10 @@ class PlanColumns:
         self.sized = any(s is not None for s in part["size_bytes"])
         self.rates = part["bytes_per_second"]
         given = [part.get(f"bytes_{way}_per_second") for way in ("in", "out")]
-        if any((column is not None) is not self.asked.by_load for column in given):
-            raise MalformedError(f"{MARKER}: partitions: rates in and out go with balance load")
+        known = [column is not None for column in given]
+        if len(set(known)) > 1 or (self.asked.by_load and not all(known)):
+            problem = "rates in and out go together, and balance load needs them"
+            raise MalformedError(f"{MARKER}: partitions: {problem}")
         self.bytes_in, self.bytes_out = ([] if column is None else column for column in given)
         self.before: Lists = part["before"]
         self.after: Lists = part["after"]

@@ -43,6 +43,12 @@ _OPTIONS: Schema = {
     "batch?": FROM_1,
     "throttle?": TEXT,
 }
+_LOG_DIR: Schema = {
+    "path": NAME,
+    "disk_bytes": OrNull(BYTES),
+    "cordoned": FLAG,
+    "offline": OrNull(TEXT),
+}
 _BROKER: Schema = {
     "id": INT_32,
     "rack": OrNull(NAME),
@@ -53,6 +59,7 @@ _BROKER: Schema = {
     "added": FLAG,
     "network_in_bytes_per_second?": BYTES,
     "network_out_bytes_per_second?": BYTES,
+    "log_dirs?": [_LOG_DIR],
 }
 _PARTITIONS: Schema = {
     "topic": [COUNT],
@@ -65,6 +72,8 @@ _PARTITIONS: Schema = {
     "replication_factor": [INT_32],
     "before": [IDS],
     "after": [[WHOLE]],  # check_rules does the rest
+    "log_dirs_before?": [[WHOLE]],
+    "log_dirs_after?": [[WHOLE]],
 }
 _BEFORE: dict[str, Schema] = {
     "replicas_per_broker": ANY,
@@ -85,6 +94,7 @@ _AFTER: Schema = _BEFORE | {
     "bytes_moved": ANY,
     "bytes_moved_lower_bound": ANY,
     "optimal": ANY,
+    "log_dirs?": ANY,
     "leader_changes": ANY,
     "settled": FLAG,
     "waves": ANY,
@@ -102,7 +112,14 @@ _PRICES: Schema = {
         "out": _BAND,
         "leader_in": _BAND,
     },
-    "resources?": {"replicas": TEXT, "disk": TEXT, "in": TEXT},
+    "resources?": {
+        "replicas": TEXT,
+        "disk": TEXT,
+        "in": TEXT,
+        "leaders?": TEXT,
+        "out?": TEXT,
+        "leader_in?": TEXT,
+    },
     "weights?": {"load": WHOLE, "moves": WHOLE, "spread": WHOLE},
     "load_weights?": [WHOLE],
     "brokers?": TEXT,
@@ -118,6 +135,14 @@ _PRICES: Schema = {
     "pairs?": TEXT,
     "scale?": COUNT,
     "cases?": [{"broker?": COUNT, "pairs?": TEXT, "brokers?": TEXT, "scale?": COUNT}],
+}
+_FAIR: Schema = {
+    "replicas": TEXT,
+    "leaders": TEXT,
+    "disk": TEXT,
+    "in": TEXT,
+    "out": TEXT,
+    "leader_in": TEXT,
 }
 _STAGE: Schema = {
     "stage": TEXT,
@@ -154,7 +179,7 @@ PLAN: Schema = {
     "gaps": ANY,
     "loads": [TEXT],
     "warnings": [TEXT],
-    "certificate": {"stages": [_STAGE]},
+    "certificate": {"stages": [_STAGE], "fair?": _FAIR},
     "waves": [_WAVE],
     "fingerprint": TEXT,
 }

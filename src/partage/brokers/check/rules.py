@@ -72,7 +72,7 @@ def _wrong_factor(plan: PlanColumns, row: int) -> str | None:
 def _breaks_rack_rule(plan: PlanColumns, row: int) -> str | None:
     new, sizes = plan.after[row], plan.rack_sizes
     # other strategies, and relieving disks, may leave a set that breaks the rule as it is
-    may_stay = not plan.asked.exact or plan.asked.relieve is not None
+    may_stay = not plan.asked.exact or plan.asked.relieves
     kept = may_stay and sorted(plan.before[row]) == sorted(new)
     if not sizes or kept or _unusable(plan, row):
         return None

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from partage.brokers.check.asked import Asked
+from partage.brokers.check.asked import OF_REPLICAS, RESOURCES, Asked
 
+_FAILURES = ("failure", "failure balance")
 _PLACEMENT = {"weights", "load_weights", "brokers"}
 _PRICES: dict[str, list[set[str]]] = {
     "replicas": [_PLACEMENT],
@@ -42,15 +43,27 @@ def stages_of(asked: Asked) -> dict[str, bool]:
     by_search = asked.leaders_by_search
     if not asked.by_load:
         found["leader rate" if by_search else "leaders"] = not by_search
-    found |= {"failure": True, "failure balance": True}
+    found |= dict.fromkeys(_FAILURES, not asked.relieved)
     return found if by_search else found | {"joint failure balance": False}
+
+
+def is_aimed(asked: Asked, stage: str) -> bool:
+    """Whether a plan with these options tries to meet the bound of a stage: where loads are
+    relieved, the followers keep their order."""
+    return not (asked.relieved and stage in _FAILURES)
+
+
+def priced_resources(asked: Asked) -> tuple[str, ...]:
+    """The resources with prices in ``bytes moved``: where loads are relieved, all of them."""
+    return RESOURCES if asked.relieved else OF_REPLICAS
 
 
 def prices_fit(asked: Asked, stage: dict[str, Any]) -> bool:
     """Whether a stage has exactly the prices that its bound needs."""
     name, keys = stage["stage"], set(stage["prices"])
     if asked.by_load and name in ("bytes moved", "moves"):
-        return keys == {"scale", "resources"}
+        priced = set(stage["prices"].get("resources", ()))
+        return keys == {"scale", "resources"} and priced == set(priced_resources(asked))
     if name == "budget":
         within = {"fair", "within"} if asked.tolerance else set()
         loads = set() if stage["prices"].get("limit") == "tolerance" else {"brokers", "move_price"}
@@ -66,6 +79,8 @@ def placement_stages(asked: Asked) -> tuple[str, ...]:
         return ("load",) if asked.by_load else ()
     if asked.relieve is not None:
         return ("bytes moved",)
+    if asked.relieved:
+        return ("load", "bytes moved")
     if asked.by_load:
         return ("load", "bytes moved", "moves")
     if asked.balance == "bytes":

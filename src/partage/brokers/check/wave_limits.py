@@ -29,7 +29,7 @@ def check_wave_limits(plan: PlanColumns) -> list[str]:
     found: list[str] = []
     for number, wave in enumerate(plan.value["waves"], start=1):
         name = wave_name(number)
-        lists = read_reassignment(plan.root, name)
+        lists = read_reassignment(plan, name)
         members = [changes[partition] for partition in lists if partition in changes]
         found += [f"{name}: {problem}" for problem in replay.run(name, wave, members)]
     stated, fewest = plan.value["figures"]["after"]["waves_lower_bound"], limits.fewest(changes)

@@ -68,5 +68,6 @@ class Choices:
             empty = np.zeros(0, dtype=np.int64)
             return empty, empty, empty
         item, leader, follower = (np.concatenate(part) for part in zip(*parts, strict=True))
-        order = np.lexsort((follower, leader, item))
-        return item[order], leader[order], follower[order]
+        slots = len(self.base)
+        item, pair = np.divmod(np.sort((item * slots + leader) * slots + follower), slots**2)
+        return item, pair // slots, pair % slots

@@ -25,6 +25,7 @@ from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
 from partage.flow.selection import least_level, overflow_prices, pick_pairs
+from partage.flow.sorting import numbered
 from partage.flow.takeover_counts import better_counts, find_counts
 
 Ints = npt.NDArray[np.int64]
@@ -120,10 +121,10 @@ class _Orders:
             allowed = price[first] == cheapest[item]
         row, self.first, self.second = item[allowed], first[allowed], second[allowed]
         self.item = np.searchsorted(self.rows, row)
-        codes, option = np.unique(self.first * slots + self.second, return_inverse=True)
+        codes, _, option = numbered(self.first * slots + self.second)
         self.takeovers = Takeovers(
             item=self.item,
-            option=option.astype(np.int64),
+            option=option,
             items=len(self.rows),
             holder=codes // slots,
             taker=codes % slots,
@@ -238,7 +239,11 @@ class _Chosen:
         worst = ideal = orders.takeovers.counting_bound()
         answer = orders.best(counts, worst)
         if answer is None:
-            worst = orders.least_cap(counts, infeasible=ideal)
+            # mostly one more suffices
+            worst += 1
+            answer = orders.best(counts, worst)
+        if answer is None:
+            worst = orders.least_cap(counts, infeasible=worst)
             answer = orders.best(counts, worst)
             assert answer is not None, "an order with this worst survivor exists"
         self.picked, prices = answer

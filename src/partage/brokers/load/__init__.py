@@ -7,7 +7,7 @@ other plans leave loads far from their bands.
 """
 
 from partage.brokers.load.figures import resource_figures
-from partage.brokers.load.hint import known_loads, load_hint
+from partage.brokers.load.hint import load_hint
 from partage.brokers.load.limits import unattainable_bands
 from partage.brokers.load.model import LoadModel
 from partage.brokers.load.placement import place_by_load
@@ -16,7 +16,6 @@ from partage.brokers.load.survivors import relieve_survivors
 
 __all__ = [
     "LoadModel",
-    "known_loads",
     "load_hint",
     "place_by_load",
     "prove_loads",

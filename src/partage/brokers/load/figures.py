@@ -6,11 +6,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from partage.brokers.figures import Placement
 from partage.brokers.load.model import HELD, LED, Ints, LoadModel, capacity_of
+from partage.brokers.load.survivor_bound import least_share
 from partage.brokers.option_values import RESOURCES
 from partage.cluster import Cluster
+
+Bools = npt.NDArray[np.bool_]
 
 _DIGITS = 3
 _COUNTS = ("replicas", "leaders")
@@ -19,9 +23,10 @@ _MOVED = ("out", "leader_in")
 
 
 def resource_figures(model: LoadModel, cluster: Cluster) -> dict[str, dict[str, Any]]:
-    """By resource ``min``, ``max``, ``fair``, ``band`` and ``bound``, a lower bound on ``max``;
-    ``brokers``: a row per broker; for ``out`` and ``leader_in``, where there are two brokers,
-    ``after_failure``: the worst survivor of any one broker's failure, and a lower bound on it.
+    """By resource ``min``, ``max``, ``fair`` and ``bound``, a lower bound on ``max``; ``brokers``:
+    a row per broker; ``band``, only if the plan aims at one; for ``out`` and ``leader_in``, where
+    there are two brokers, ``after_failure``: the worst survivor of any one broker's failure, and a
+    lower bound on it.
 
     Numbers are loads of a broker with an average fair share: the loads of others are divided by
     their fair share and multiplied by the average. Those of ``brokers`` are loads as they are.
@@ -38,7 +43,7 @@ class _Resource:
         self, model: LoadModel, placement: Placement, loads: tuple[Ints, Ints], name: str
     ) -> None:
         self.model, self.placement, self.name = model, placement, name
-        self.cluster = placement.cluster
+        self.cluster, self.banded = placement.cluster, model.problem.options.by_load
         bands, k = model.bands_of(name)
         self.rows = (model.held if name in HELD else model.led)[k]
         self.load = loads[name in LED][k]
@@ -56,9 +61,11 @@ class _Resource:
             "min": _number(min(shares)),
             "max": _number(max(shares)),
             "fair": _number(self.unit * Fraction(self._total(), len(shares))),
-            "band": [_number(min(self._shares(self.low))), _number(max(self._shares(self.high)))],
             "bound": _number(bound),
         }
+        if self.banded:
+            ends = min(self._shares(self.low)), max(self._shares(self.high))
+            found["band"] = [_number(end) for end in ends]
         if self.name in _MOVED and len(self.slots) > 1:
             found["after_failure"] = {
                 "max": _number(self._after_failure()),
@@ -107,18 +114,28 @@ class _Resource:
         return max(self._shares((self.load[self.slots] + most).tolist()))
 
     def _least_after_failure(self) -> Fraction:
-        """A lower bound for all placements: if the broker with the largest fair share fails, the
-        others lead everything but what goes offline."""
-        others = sum(self.fair) - max(self.fair)
+        """A lower bound for all placements in which as much stays online, and as much of that has
+        its replicas in racks of their own."""
         on = np.append(self.model.problem.usable, False)[self.cluster.replicas]
         live = np.append(self.cluster.alive, False)[self.cluster.replicas]
         safe = on[:, 0] & (on.sum(axis=1) >= 2) & (on == live).all(axis=1)
-        return self.average * Fraction(sum(self.rows[safe].tolist()), others)
+        apart = safe & self._racks_differ()
+        online, of_them = (sum(self.rows[part].tolist()) for part in (safe, apart))
+        rack = self.cluster.rack[self.slots].tolist()
+        return self.average * least_share(online, of_them, self.fair, rack)
+
+    def _racks_differ(self) -> Bools:
+        """[P] partitions with no two replicas in one rack."""
+        if not self.cluster.rack_names:
+            return np.zeros(self.cluster.partitions, dtype=np.bool_)
+        rack = np.append(self.cluster.rack, -1)[self.cluster.replicas]
+        rack = np.sort(np.where(self.cluster.replicas >= 0, rack, -1 - np.arange(rack.shape[1])))
+        return np.asarray((rack[:, 1:] != rack[:, :-1]).all(axis=1))
 
     def _brokers(self) -> list[dict[str, Any]]:
-        """A row per broker: its ``load``, its ``fair`` share and ``band`` (None: it may hold
-        nothing), its ``headroom`` (the share of its capacity that is free, None where that is not
-        known), and the partition that adds most (``hottest``)."""
+        """A row per broker: its ``load``, its ``fair`` share (None: it may hold nothing), its
+        ``band`` (None: the plan aims at none), its ``headroom`` (the share of its capacity that is
+        free, None where that is not known), and the partition that adds most (``hottest``)."""
         slot = self.model.problem.broker_slot.tolist()
         hottest = self._hottest().tolist()
         rows = []
@@ -135,7 +152,7 @@ class _Resource:
                     "broker": broker.id,
                     "load": _number(self.unit * load),
                     "fair": fair if usable else None,
-                    "band": band if usable else None,
+                    "band": band if usable and self.banded else None,
                     "headroom": _free(self.unit * load, capacity),
                     "hottest": self.cluster.names[hottest[i]] if hottest[i] >= 0 else None,
                 }

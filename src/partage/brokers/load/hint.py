@@ -19,30 +19,15 @@ _VISIBLE = MILLION // 20
 _WORDS = {"disk": "disk", "in": "bytes in", "out": "bytes out", "leader_in": "leader bytes in"}
 
 
-def known_loads(problem: Problem) -> LoadModel | None:
-    """The loads of a problem, whatever it balances; None where rates or sizes are not known, or
-    where replicas stay on brokers that are not usable."""
-    cluster = problem.cluster
-    on = np.append(problem.usable, True)[cluster.replicas[problem.chosen]]
-    if problem.options.no_moves and not on.all():
-        return None
-    known = problem.bytes_per_second is not None or cluster.bytes_in is not None
-    if not known or (cluster.size_bytes < 0).any():
-        return None
-    return LoadModel.of(problem.with_rates())
-
-
 def load_hint(problem: Problem, after: Cluster) -> list[str]:
     """A sentence with the loads that are far outside the bands of ``balance`` load, although
     nothing forbids these; none where rates or sizes are not known, or something else is asked for.
     """
     options, cluster = problem.options, problem.cluster
     other = options.by_load or options.relieve is not None or options.strategy != EXACT
-    if other or options.limits.any:
+    if other or options.limits.any or problem.rates is None:
         return []
-    model = known_loads(problem)
-    if model is None:
-        return []
+    model = LoadModel.of(problem)
     excess, limits = model.excess(after), least_excess(model)
     found = [
         f"{words} {_span(model, name, after)} %"

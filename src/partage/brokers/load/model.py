@@ -64,24 +64,29 @@ class LoadModel:
 
     @classmethod
     def of(cls, problem: Problem) -> LoadModel:
-        """The loads of a problem with ``balance`` load."""
+        """The loads of a problem with rates."""
         cluster, slots = problem.cluster, len(problem.slot_brokers)
         bits, rate_in, rate_out = whole_rates(problem)
         one = np.ones(cluster.partitions, dtype=np.int64)
         held = np.stack((one, np.maximum(cluster.size_bytes, 0), rate_in))
         led = np.stack((one, rate_out + (problem.target - 1) * rate_in, rate_in))
         fixed = ~problem.chosen
-        on = problem.broker_slot[cluster.replicas[fixed]]
-        held_base = _added(np.zeros((3, slots), dtype=np.int64), on, held[:, fixed])
-        led_base = _added(np.zeros((3, slots), dtype=np.int64), on[:, :1], led[:, fixed])
+        stays = problem.broker_slot[cluster.replicas[fixed]]
+        held_base = _added(np.zeros((3, slots), dtype=np.int64), stays, held[:, fixed])
+        led_base = _added(np.zeros((3, slots), dtype=np.int64), stays[:, :1], led[:, fixed])
         items = problem.items
+        on, place = cluster.replicas, problem.slot_brokers
+        empty = np.zeros((3, len(cluster.brokers)), dtype=np.int64)
+        today = _added(empty, on, held)[:, place], _added(empty, on[:, :1], led)[:, place]
         held_bands = [
-            _band(problem, name, _fair_held(problem, name, held[k, items], held_base[k]))
-            for k, name in enumerate(HELD)
+            _band_of(
+                problem, name, bits, _fair_held(problem, name, held[k, items], held_base[k]), now
+            )
+            for k, (name, now) in enumerate(zip(HELD, today[0].tolist(), strict=True))
         ]
         led_bands = [
-            _band(problem, name, _fair_led(problem, name, led[k, items], led_base[k]))
-            for k, name in enumerate(LED)
+            _band_of(problem, name, bits, _fair_led(problem, name, led[k, items], led_base[k]), now)
+            for k, (name, now) in enumerate(zip(LED, today[1].tolist(), strict=True))
         ]
         return cls(
             problem,
@@ -130,11 +135,16 @@ class LoadModel:
             return self.held_bands, HELD.index(name)
         return self.led_bands, LED.index(name)
 
+    def fair(self, name: str) -> Ints:
+        """[E] the fair share of each usable broker."""
+        bands, k = self.bands_of(name)
+        return np.asarray(bands.fair[k])
+
 
 def whole_rates(problem: Problem) -> tuple[int, Ints, Ints]:
     """(bits, in [P], out [P]): bytes per second times 2 ** bits, as integers."""
     rates = problem.rates
-    assert rates is not None, "resolved with `balance` load"
+    assert rates is not None, "known, or resolved with `balance` load"
     largest = max(float(rates.bytes_in.max(initial=0)), float(rates.bytes_out.max(initial=0)))
     bits = _RATE_BITS - int(np.frexp(largest)[1]) - len(rates.bytes_in).bit_length()
     rate_in, rate_out = (np.rint(np.ldexp(part, bits)).astype(np.int64) for part in rates)
@@ -166,17 +176,25 @@ def capacity_of(broker: Broker, name: str) -> int | None:
 def capacity_for(problem: Problem, name: str) -> list[Fraction]:
     """[E] the capacity of each usable broker for a resource: what it has for it, if that is known
     of all of them, else its ``capacity``."""
+    known = known_capacity(problem, name)
+    if known is not None:
+        return known
+    return [problem.cluster.brokers[b].capacity for b in problem.slot_brokers.tolist()]
+
+
+def known_capacity(problem: Problem, name: str) -> list[Fraction] | None:
+    """[E] what each usable broker has for a resource; None unless it is known of all of them."""
     brokers = [problem.cluster.brokers[b] for b in problem.slot_brokers.tolist()]
     own = [capacity_of(broker, name) for broker in brokers]
-    if None in own or 0 in own:
-        return [broker.capacity for broker in brokers]
-    return [Fraction(one) for one in own if one is not None]
+    return [Fraction(one) for one in own if one] if all(own) else None
 
 
 def _fair_held(problem: Problem, name: str, load: Ints, base: Ints) -> list[Fraction]:
     """[E] fair loads of a resource of HELD: as even as racks, disks and what stays allow."""
     weight, _ = capacity_weights(capacity_for(problem, name))
-    sharing = replace(problem.sharing, size=load, base_size=base, weight=weight)
+    # a rack of one broker, too, takes each partition at most once
+    zoned = bool(problem.cluster.rack_names)
+    sharing = replace(problem.sharing, size=load, base_size=base, weight=weight, zoned=zoned)
     ceiling = None
     if name == "disk":
         disk = problem.cluster.disk_bytes[problem.slot_brokers]
@@ -191,9 +209,49 @@ def _fair_led(problem: Problem, name: str, load: Ints, base: Ints) -> list[Fract
     return [total * one / whole for one in capacity]
 
 
-def _band(
-    problem: Problem, name: str, fair: list[Fraction]
-) -> tuple[list[int], list[int], list[int]]:
+_Band = tuple[list[int], list[int], list[int]]
+"""(low, high, fair) of each slot."""
+
+
+def _band_of(
+    problem: Problem, name: str, bits: int, fair: list[Fraction], today: list[int]
+) -> _Band:
+    """The band of a resource; ``bits``: of whole rates; ``today`` [E]: its loads."""
+    if not problem.options.relieved:
+        return _band(problem, name, fair)
+    return _band_to_relieve(problem, name, bits, fair, today)
+
+
+def _band_to_relieve(
+    problem: Problem, name: str, bits: int, fair: list[Fraction], today: list[int]
+) -> _Band:
+    """From 0 to the limit of a load that is relieved: a part of the brokers' capacities for it, if
+    all are known, else of the fair share. The others do not grow above the larger of today's load
+    and a little more than the fair share; a disk is never more than full."""
+    limits = dict(problem.options.relieved)
+    disk = problem.cluster.disk_bytes[problem.slot_brokers].tolist()
+    known = known_capacity(problem, name)
+    if name not in limits:
+        _, high, _ = _band(problem, name, fair)
+        high = list(map(max, high, today))
+    elif name == "disk":
+        high = [_NO_DISK if d < 0 else floor(d * limits[name]) for d in disk]
+    elif known is not None:
+        high = [floor(one * limits[name] * Fraction(2) ** bits) for one in known]
+    else:
+        high = [_share_of(x, limits[name]) for x in fair]
+    if name == "disk":
+        high = [h if d < 0 else min(h, d) for h, d in zip(high, disk, strict=True)]
+    return [0] * len(high), high, [max(1, round(x)) for x in fair]
+
+
+def _share_of(fair: Fraction, part: Fraction) -> int:
+    """A part of a fair share; from the whole on, at least the whole number above it."""
+    least = ceil(float(fair) - _EDGE) if part >= 1 else 0
+    return max(floor(float(fair * part) + _EDGE), least)
+
+
+def _band(problem: Problem, name: str, fair: list[Fraction]) -> _Band:
     """(low, high, fair) of each slot. A band always contains the whole numbers next to the fair
     share; a disk is never more than full."""
     tolerance = problem.options.load_tolerance(name)

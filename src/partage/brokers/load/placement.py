@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from partage.brokers.load.attainable import attainable_loads
 from partage.brokers.load.model import LoadModel
+from partage.brokers.load.relief import check_disks, place_below_limits
 from partage.brokers.problem import Problem
-from partage.errors import CannotError
 from partage.flow.load_balancing import Loads, balance_leaders, balance_loads, loads_of
 
 Ints = npt.NDArray[np.int64]
@@ -19,6 +19,8 @@ _DISK = 1
 
 def place_by_load(problem: Problem) -> Ints:
     """[I, any] slots of the items, leader first. Raises CannotError where a disk would overflow."""
+    if problem.options.relieved:
+        return place_below_limits(problem)
     model = LoadModel.of(problem)
     held, led = attainable_loads(model)
     today = problem.broker_slot[problem.cluster.replicas[problem.items, 0]]
@@ -26,7 +28,7 @@ def place_by_load(problem: Problem) -> Ints:
         return _led_again(problem, led, today)
     clock = problem.clock
     slots = balance_loads(problem.sharing, held, led, today, _DISK, clock.stop, clock.report)
-    _check_disks(problem, loads_of(slots, model.item_held, model.held_base)[_DISK])
+    check_disks(problem, loads_of(slots, model.item_held, model.held_base)[_DISK])
     return slots
 
 
@@ -37,16 +39,3 @@ def _led_again(problem: Problem, led: Loads, today: Ints) -> Ints:
     leader = balance_leaders(slots, led, today, clock.stop, clock.report)
     rank = np.where(slots == leader[:, None], 0, np.arange(1, slots.shape[1] + 1))
     return np.take_along_axis(slots, np.argsort(rank, axis=1, kind="stable"), axis=1)
-
-
-def _check_disks(problem: Problem, held: Ints) -> None:
-    disk = problem.cluster.disk_bytes[problem.slot_brokers]
-    over = np.where(disk >= 0, held - disk, 0)
-    if (over > 0).any():
-        worst = int(over.argmax())
-        within = f" within {problem.clock.seconds} s" if problem.clock.stopped else ""
-        broker = problem.cluster.broker_ids[problem.slot_brokers[worst]]
-        raise CannotError(
-            f"broker {broker}: its disk of {disk[worst]} bytes would hold {held[worst]} "
-            f"(no placement that fits was found{within}): add disk or brokers"
-        )

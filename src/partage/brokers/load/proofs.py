@@ -3,7 +3,8 @@
 ``load``: the worst distance from a band, in millionths of a fair share, and the least that the
 largest partitions, racks and what stays allow. ``bytes moved`` and ``moves``: the fewest for any
 plan whose loads are each as close to their bands, from prices of a linear program; without moves
-there are none.
+there are none. Where limits are kept, the bands end there, and ``bytes moved`` counts also what a
+change of leaders does.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.load.limits import least_excess
-from partage.brokers.load.model import HELD, LoadModel
+from partage.brokers.load.model import HELD, LED, LoadModel
+from partage.brokers.load.relief import bytes_bound
 from partage.brokers.option_values import RESOURCES
 from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage
@@ -36,6 +38,8 @@ def prove_loads(problem: Problem, after: Cluster) -> list[Stage]:
     load = Stage(StageName.LOAD, max(excess.values()), bound, {"bands": _bands(model)}, exact=False)
     if problem.options.no_moves:
         return [load]
+    if problem.options.relieved:
+        return [load, _relief_stage(model, after, excess)]
     slots = problem.broker_slot[after.replicas[problem.items]]
     sharing = problem.sharing
     moved, moves = sharing.size_moved(slots), len(sharing.moved_items(slots))
@@ -55,6 +59,21 @@ def _bands(model: LoadModel) -> dict[str, Any]:
         ends = {"low": bands.low, "high": bands.high, "fair": bands.fair}
         found[name] = {end: pack(values[k]) for end, values in ends.items()}
     return found
+
+
+def _relief_stage(model: LoadModel, after: Cluster, excess: dict[str, int]) -> Stage:
+    """The bytes moved, compared with all placements within the limits, widened where this one is
+    above them."""
+    both = (HELD, model.held_bands), (LED, model.led_bands)
+    high = np.concatenate(
+        [bands.widened(np.array([excess[n] for n in names])).high for names, bands in both]
+    )
+    bound, price, scale = bytes_bound(model, high)
+    problem = model.problem
+    moved = problem.sharing.size_moved(problem.broker_slot[after.replicas[problem.items]])
+    packed = {name: pack(price[k]) for k, name in enumerate((*HELD, *LED))}
+    prices = {"scale": scale, "resources": packed}
+    return Stage(StageName.BYTES_MOVED, moved, bound, prices, exact=False)
 
 
 def _cost_stage(model: LoadModel, name: StageName, value: int, cost: Ints, bands: Bands) -> Stage:

@@ -23,12 +23,11 @@ from partage.brokers.figures import Placement
 from partage.brokers.leaders import Led, lead
 from partage.brokers.load.model import LED, LoadModel
 from partage.brokers.problem import Problem
+from partage.brokers.survivors import too_large_to_search
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-MAX_SIZE = 1_000_000
-"""Largest number of partitions times brokers for which the search is made."""
 _MOVED = [LED.index("out"), LED.index("leader_in")]
 _LEAST = 1e-9
 """How much a chain must gain, as a share of what is fair."""
@@ -38,8 +37,8 @@ _LENGTH = 4
 
 def relieve_survivors(problem: Problem, led: Led) -> Led:
     """The lists as they are, or with followers in an order that is better after a failure."""
-    brokers = len(problem.slot_brokers)
-    if brokers < 3 or len(problem.items) * brokers > MAX_SIZE or problem.clock.stopped:
+    few = len(problem.slot_brokers) < 3
+    if few or too_large_to_search(problem) or problem.clock.stopped:
         return led
     search = _Search(problem, led.replicas)
     if not search.run():

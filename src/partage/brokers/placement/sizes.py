@@ -110,7 +110,7 @@ def _within_limits(problem: Problem, sharing: AssignmentProblem) -> BalancedSize
     cheapest = balance_sizes(sharing, band, narrow)
     if cheapest.tolerance is None:
         cheapest = _solve_small(problem, sharing, band, cheapest)
-    if not _broken_limit(limits, sharing, cheapest.slots):
+    if not broken_limit(limits, sharing, cheapest.slots):
         return cheapest
 
     def tried(width: float) -> BalancedSizes | None:
@@ -119,17 +119,17 @@ def _within_limits(problem: Problem, sharing: AssignmentProblem) -> BalancedSize
         if found.tolerance is None:
             return None
         cheapest = found
-        return None if _broken_limit(limits, sharing, found.slots) else found
+        return None if broken_limit(limits, sharing, found.slots) else found
 
     found = None
     if band.share is not None:
         found = narrowest_width(tried, narrow, max(2 * narrow, _STEP), _WIDEST, _HALVINGS)
     if found is None:
-        raise CannotError(_broken_limit(limits, sharing, cheapest.slots))
+        raise CannotError(broken_limit(limits, sharing, cheapest.slots))
     return found
 
 
-def _broken_limit(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str:
+def broken_limit(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str:
     """The limit on moves or bytes that is broken, in words; empty if none is."""
     least = "the least that was found to keep the rules"
     moves, size = sharing.costs(slots)[MOVES], sharing.size_moved(slots)

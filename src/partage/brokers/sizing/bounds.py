@@ -111,10 +111,15 @@ class LowerBounds:
         return [broker for broker in self.cluster.brokers if broker.alive]
 
     @property
-    def rack_sizes(self) -> list[int]:
-        """Live brokers per rack, with the fewest new ones that the replication factor needs."""
+    def rack_sizes_today(self) -> list[int]:
+        """Live brokers per rack."""
         names = self.cluster.rack_names or (None,)
-        sizes = [sum(broker.rack == name for broker in self.live) for name in names]
+        return [sum(broker.rack == name for broker in self.live) for name in names]
+
+    @property
+    def rack_sizes(self) -> list[int]:
+        """Brokers per rack, with the fewest new ones that the replication factor needs."""
+        sizes = self.rack_sizes_today
         while sum(sizes) < self.target.max():
             sizes[sizes.index(min(sizes))] += 1
         return sizes
@@ -192,7 +197,7 @@ class LowerBounds:
         yield down
         bins = _bins(items, pool.best)
         yield Bound(bins + 1 if bins else 0, resource.name, "broker down")
-        sizes = self._rack_sizes_today()
+        sizes = self.rack_sizes_today
         alone = resource.each[rows & (self.most_per_rack() == 1)]
         if len(sizes) > 1 and len(alone):
             racks = _Racks(sizes, int(alone.sum()) / max(1, pool.best))
@@ -203,10 +208,6 @@ class LowerBounds:
             while brokers - _largest_rack(sizes, brokers) < outside:
                 brokers += 1
             yield Bound(brokers, resource.name, "rack down")
-
-    def _rack_sizes_today(self) -> list[int]:
-        names = self.cluster.rack_names or (None,)
-        return [sum(broker.rack == name for broker in self.live) for name in names]
 
 
 def _bins(items: Ints, limit: int) -> int:

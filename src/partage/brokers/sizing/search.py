@@ -9,11 +9,13 @@ bound proves it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from partage.brokers.directory import SIZE
 from partage.brokers.load.model import capacity_of
 from partage.brokers.option_values import NewBroker
 from partage.brokers.options import PlanOptions
@@ -32,7 +34,7 @@ from partage.cluster.broker import MAX_BROKERS
 from partage.cluster.reassignment import Reassignment
 from partage.errors import CannotError, InputError
 from partage.measured_loads import Profile
-from partage.units import plural
+from partage.units import Percent, plural
 
 _STEPS = 8
 """Numbers tried above the lower bound before the search gives up: in steps of 1, 2, 4, …"""
@@ -134,6 +136,31 @@ class ClusterSize:
             "notes": self.notes,
             "loads": [self._row(at) for at in range(len(self.usage.brokers))],
         }
+
+    def files(self) -> dict[str, str]:
+        """What ``check`` verifies beside the plan: text by file name."""
+        value = {
+            "format_version": 1,
+            "survive": self.asked.survive,
+            "headroom": str(Percent.of(self.asked.headroom)),
+            "brokers": self.brokers,
+            "today": self.today,
+            "lower_bound": self.bound.brokers,
+            "proven": self.proven,
+            "bounds": [
+                {"resource": one.resource, "rule": one.rule, "brokers": one.brokers}
+                for one in self.bounds
+            ],
+            "resources": {
+                use.resource.name: {
+                    name: value
+                    for name, value in self._figures(use).items()
+                    if name != "lower_bound"
+                }
+                for use in self.usage.uses
+            },
+        }
+        return {SIZE: json.dumps(value, indent=2) + "\n"}
 
     def _figures(self, use: Use) -> dict[str, Any]:
         return {

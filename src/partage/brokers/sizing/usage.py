@@ -100,12 +100,8 @@ def _takers(placement: Placement, asked: Requirement) -> list[tuple[Ints, Ints]]
     if asked.failures:
         found.append((placement.leaders(), placement.first_followers()))
     if asked.racks_fail:
-        cluster = placement.cluster
-        rack = np.append(cluster.rack, -1)[cluster.replicas]
-        live = np.append(cluster.alive, False)[cluster.replicas]
-        outside = live & (rack != rack[:, :1])
-        first = cluster.replicas[np.arange(len(rack)), outside.argmax(axis=1)]
-        found.append((rack[:, 0], np.where(outside.any(axis=1), first, -1)))
+        racks = placement.cluster.rack[placement.leaders()]
+        found.append((racks, placement.rack_takers()))
     return found
 
 

@@ -147,16 +147,14 @@ def _complete(
             members[member].joins = min(members[member].joins, one.begins)
 
 
-def _settings(events: Iterable[Event]) -> dict[str, float]:
+def _settings(events: Sequence[Event]) -> dict[str, float]:
     """Seconds by name. The heartbeat interval may also follow from the heartbeats."""
     found: dict[str, float] = {}
     for event in events:
         found |= {name: value for name, value in event.settings.items() if value > 0}
-    beats = [
-        event.settings[HEARTBEATS_SEEN] for event in events if HEARTBEATS_SEEN in event.settings
-    ]
-    if beats:
+    if HEARTBEATS_SEEN in found:
         del found[HEARTBEATS_SEEN]
+        beats = (event.settings.get(HEARTBEATS_SEEN, 0) for event in events)
         found.setdefault("heartbeat_interval", max(beats))
     return found
 

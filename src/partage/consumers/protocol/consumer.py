@@ -186,6 +186,10 @@ class SimulatedConsumer:
         """When the next heartbeat is due."""
         return self._heartbeat_at
 
+    def skip(self, seconds: float) -> None:
+        """Postpone the next heartbeat."""
+        self._heartbeat_at += seconds
+
     # -- the protocol
 
     def _join(self) -> list[Request]:

@@ -175,6 +175,10 @@ class Coordinator:
         """When the next time-out is due, in seconds; infinity for never."""
         return min(self._sessions.first(), self._join_by, self._sync_by)
 
+    def skip(self, seconds: float) -> None:
+        """Postpone the time-outs of sessions; the group is settled, so there are no others."""
+        self._sessions.skip(seconds)
+
     def counts(self, consumer: SimulatedConsumer) -> bool:
         """Whether the group accepts the process as the owner of what it holds: it is in the present
         generation, and has not missed one since the generation that assigned its partitions."""

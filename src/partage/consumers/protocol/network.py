@@ -20,7 +20,7 @@ from itertools import count
 from typing import Protocol, TypeAlias
 
 from partage.consumers.protocol.consumer import SimulatedConsumer
-from partage.consumers.protocol.coordinator import State
+from partage.consumers.protocol.coordinator import Coordinator, State
 from partage.consumers.protocol.messages import Answer, Partitions, Request
 
 Latency: TypeAlias = Callable[[], float]
@@ -141,6 +141,17 @@ class Network:
                 return time, client
             heapq.heappop(self._heartbeats)
         return math.inf, ""
+
+    def skip(self, seconds: float) -> None:
+        """Let time pass for a settled classic group. A multiple of the heartbeat interval changes
+        nothing but the time: in between there are only heartbeats."""
+        assert isinstance(self.coordinator, Coordinator)
+        self.now += seconds
+        self.coordinator.skip(seconds)
+        for consumer in self.processes.values():
+            consumer.skip(seconds)
+        self._heartbeats = [(one.deadline, name) for name, one in self.processes.items()]
+        heapq.heapify(self._heartbeats)
 
     # -- messages
 

@@ -53,6 +53,13 @@ class Timers:
             return set()
         return {key for key, time in self._times.items() if time <= now}
 
+    def skip(self, seconds: float) -> None:
+        """Postpone all times."""
+        self._times = {key: time + seconds for key, time in self._times.items()}
+        self._entries = dict(self._times)
+        self._heap = [(time, key) for key, time in self._times.items()]
+        heapq.heapify(self._heap)
+
     def _push(self, key: str, time: float) -> None:
         self._entries[key] = time
         heapq.heappush(self._heap, (time, key))

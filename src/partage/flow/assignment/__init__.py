@@ -49,6 +49,7 @@ from partage.flow.assignment.item_network import (
 )
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem, zone_bounds
 from partage.flow.assignment.size_swaps import even_out_sizes
+from partage.flow.sorting import numbered
 
 __all__ = [
     "LOAD",
@@ -132,7 +133,7 @@ def _by_family(problem: AssignmentProblem, order: tuple[str, ...]) -> CountSolut
         prices = {cost: coarse.prices(layer) for layer, cost in enumerate(order[:-1])}
         layers, face = (SPREAD,), coarse.face(1)
     label = problem.family * len(problem.demands) + problem.item_class
-    groups = Groups.by(problem, np.unique(label, return_inverse=True)[1].ravel(), spread=True)
+    groups = Groups.by(problem, numbered(label)[2], spread=True)
     fine = solve_counts(groups, (*layers, DRIFT), face)
     if fine is None:
         return None

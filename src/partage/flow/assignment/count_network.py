@@ -22,6 +22,7 @@ from partage.flow.network import (
     Squares,
     minimise_squares,
 )
+from partage.flow.sorting import counted
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -61,9 +62,9 @@ class Groups:
         first = np.zeros(groups, dtype=np.int64)
         first[of[::-1]] = np.arange(len(of))[::-1]
         item, slot = problem.owned
-        pair, number = np.unique(of[item] * problem.slots + slot, return_counts=True)
+        pair, number = counted(of[item] * problem.slots + slot)
         zones = problem.zones
-        in_zone, held = np.unique(item * zones + problem.zone_of[slot], return_counts=True)
+        in_zone, held = counted(item * zones + problem.zone_of[slot])
         most = problem.bounds[1][problem.item_class[in_zone // zones]]
         place = of[in_zone // zones] * zones + in_zone % zones
         stay = np.bincount(place, np.minimum(held, most), minlength=groups * zones)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from partage.flow.assignment.count_network import CountNetwork
 from partage.flow.assignment.problem import AssignmentProblem, as_rows
 from partage.flow.network import Network, Optimum, minimise
+from partage.flow.sorting import counted, distinct, stable_order
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -91,7 +92,7 @@ class _Disaggregation:
         self.pool_family[counts.pool] = self.problem.family
         self.stays = (self.kept == own_count)[self.entry]
         self._bound_open_slots()
-        self._give_up(np.unique(self.problem.family[self._impossible()]))
+        self._give_up(distinct(self.problem.family[self._impossible()]))
         self._separate_flexible()
         self._find_candidates(thin=True)
 
@@ -130,19 +131,19 @@ class _Disaggregation:
         self.left -= free.sum(axis=1)
         self.upper[free] = self.lower[free] = 0
         wants = self.counts.pool[self.flexible[0]] * self.problem.zones + self.flexible[1]
-        self.any_place, self.any_count = np.unique(wants, return_counts=True)
+        self.any_place, self.any_count = counted(wants)
 
     def _find_candidates(self, *, thin: bool) -> None:
         """Candidates for new slots: per (pool, slot) asked for, the items with open slots in the
         zone that do not hold it; and for kept slots. ``thin``: of very many candidates, an even
         sample of some times the required number mostly suffices."""
-        problem, zones, e = self.problem, self.problem.zones, self.problem.slots
+        problem, zones = self.problem, self.problem.zones
         self.new_pool, self.new_slot = np.nonzero(self.asked)
         place = self.new_pool * zones + problem.zone_of[self.new_slot]
         open_item, open_zone = np.nonzero((self.upper > 0) & (self.left > 0)[:, None])
         self.open = (open_item, open_zone)
         at = self.counts.pool[open_item] * zones + open_zone
-        order = np.argsort(at, kind="stable")
+        order = stable_order(at)
         first, width = _runs(place, at[order])
         enough = _TIMES * self.asked[self.new_pool, self.new_slot] + _TIMES**2
         self.thinned = thin and int(width.sum()) > _MANY
@@ -153,12 +154,12 @@ class _Disaggregation:
         pair, found = _listed(first, width, taken)
         candidate = open_item[order[found]]
         target = self.new_slot[pair]
-        held = np.isin(candidate * e + target, self.item * e + self.slot)
+        held = (problem.own[candidate] == target[:, None]).any(axis=1)
         self.take = (candidate[~held], target[~held], pair[~held])
         may = ~self.stays & (self.kept[self.entry] > 0) & (self.left[self.item] > 0)
         self.keep = (self.item[may], self.slot[may], self.entry[may])
         # flexible items, as one node, may take every slot of their zone
-        order = np.argsort(place, kind="stable")
+        order = stable_order(place)
         first, width = _runs(self.any_place, place[order])
         taker, found = _listed(first, width, width)
         self.any = (taker, order[found])

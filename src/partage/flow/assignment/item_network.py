@@ -33,6 +33,7 @@ from partage.flow.assignment.count_network import (
 from partage.flow.assignment.disaggregation import Counts
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
 from partage.flow.network import FREE, FULL, Network, Squares, minimise_squares
+from partage.flow.sorting import counted, numbered, stable_order
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -110,23 +111,17 @@ class ItemNetwork(ColumnGeneration):
         items, e, zones = problem.items, problem.slots, problem.zones
         self.families = SPREAD in layers
         pool = problem.item_class + self.families * problem.family * len(problem.demands)
-        _, some, self.pool = (
-            part.astype(np.int64).ravel()
-            for part in np.unique(pool, return_index=True, return_inverse=True)
-        )
+        _, some, self.pool = numbered(pool)
         self.pool_family, self.pool_kind = problem.family[some], problem.item_class[some]
         label = np.where(layout.individual, len(some) + np.arange(items), self.pool)
         alike = np.flatnonzero(layout.by_zones & ~layout.individual)
         label[alike] = len(some) + items + _rows_alike(self.pool[alike], problem.in_zones[alike])
-        _, some, self.of = (
-            part.astype(np.int64).ravel()
-            for part in np.unique(label, return_index=True, return_inverse=True)
-        )
+        _, some, self.of = numbered(label)
         self.count = np.bincount(self.of).astype(np.int64)
         self.kind, self.family, self.some = problem.item_class[some], problem.family[some], some
         self.group_pool, self.wide = self.pool[some], layout.wide[some]
         item, slot = problem.owned
-        pair, number = np.unique(self.of[item] * e + slot, return_counts=True)
+        pair, number = counted(self.of[item] * e + slot)
         self.own = (pair // e, pair % e, number.astype(np.int64))
         # a group without a slot in a zone reaches it through the pool only
         if above is None:
@@ -447,7 +442,7 @@ class ItemNetwork(ColumnGeneration):
         """[N, Z] the new slots of each zone for the items of some groups [G], in their order: zone
         by zone, one item after the other."""
         item = np.flatnonzero(groups[self.of])
-        item_order = np.argsort(self.of[item], kind="stable")
+        item_order = stable_order(self.of[item])
         asked = new_in_zone[groups]
         zone = np.repeat(np.tile(np.arange(asked.shape[1]), len(asked)), asked.ravel())
         total, width = asked.sum(axis=1), self.count[groups]
@@ -488,5 +483,5 @@ def _rows_alike(label: Ints, rows: Ints) -> Ints:
     """[N] numbers from 0: equal where the label and the row [N, any] are equal."""
     for column in rows.T:
         label = label * (int(column.max(initial=0)) + 1) + column
-        label = np.unique(label, return_inverse=True)[1].astype(np.int64).ravel()
+        label = numbered(label)[2]
     return label

@@ -106,10 +106,9 @@ class AssignmentProblem:
     @cached_property
     def owned(self) -> tuple[Ints, Ints]:
         """Every (item, slot) held today, ascending: two arrays."""
-        item, column = np.nonzero(self.own >= 0)
-        slot = self.own[item, column]
-        order = np.lexsort((slot, item))
-        return item[order].astype(np.int64), slot[order]
+        own = np.sort(self.own, axis=1)
+        item, column = np.nonzero(own >= 0)
+        return item, own[item, column]
 
     @cached_property
     def in_zones(self) -> Ints:
@@ -126,11 +125,8 @@ class AssignmentProblem:
     def moved_items(self, slots: Ints) -> Ints:
         """The items of an assignment [I, any width], -1 padded: each as often as it takes a slot
         that it does not hold today."""
-        item, column = np.nonzero(slots >= 0)
-        own_item, own_slot = self.owned
-        e = self.slots
-        stays = np.isin(item * e + slots[item, column], own_item * e + own_slot)
-        return np.asarray(item[~stays], dtype=np.int64)
+        stays = (slots[:, :, None] == self.own[:, None, :]).any(axis=2)
+        return np.nonzero((slots >= 0) & ~stays)[0]
 
     def size_moved(self, slots: Ints) -> int:
         """The bytes that an assignment moves."""
@@ -163,8 +159,7 @@ class AssignmentProblem:
 
 def as_rows(problem: AssignmentProblem, item: Ints, slot: Ints) -> Ints:
     """[I, max demand] slots of each item, ascending, -1 padded, from (item, slot) pairs."""
-    order = np.lexsort((slot, item))
-    item, slot = item[order], slot[order]
+    item, slot = np.divmod(np.sort(item * problem.slots + slot), problem.slots)
     start = np.searchsorted(item, np.arange(problem.items))
     rows = np.full((problem.items, int(problem.demand.max())), -1, dtype=np.int64)
     rows[item, np.arange(len(item)) - start[item]] = slot

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.assignment.problem import AssignmentProblem, as_rows
+from partage.flow.sorting import numbered, stable_order
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -22,7 +23,12 @@ _SWEEPS = 12
 _PARTNERS = 8
 _SWAPS = 32
 _TRIES = 20_000
+_TOGETHER = 10_000
+"""From this many items on, swaps are chosen several at a time, not one by one."""
 _SIZE_BITS = 38
+_ADDS = np.array([0, 1, -1, 0])
+"""Moves that going from one slot to another adds to an item held today on neither, on the first, on
+the second or on both."""
 
 
 def even_out_sizes(problem: AssignmentProblem, slots: Ints) -> Ints:
@@ -47,11 +53,11 @@ class _SizeSwaps:
         self.problem = problem
         # items that may swap: same family, same demand
         alike = problem.family * len(problem.demands) + problem.item_class
-        group = np.unique(alike, return_inverse=True)[1].astype(np.int64).ravel()
+        group = numbered(alike)[2]
         # sizes small enough to share an integer with a group; tie-breaking need not be exact
         self.shift = max(0, int(problem.size.max()).bit_length() - _SIZE_BITS)
         key = (group << _SIZE_BITS + 1) + (problem.size >> self.shift)
-        self.item = np.argsort(key, kind="stable")
+        self.item = stable_order(key)
         self.key, self.size = key[self.item], problem.size[self.item]
         number = np.empty_like(self.item)
         number[self.item] = np.arange(len(number))
@@ -67,7 +73,8 @@ class _SizeSwaps:
         self.changes = [0] * e
         self.exhausted: dict[tuple[int, int], tuple[int, int]] = {}
         self.tries = 0
-        self.mark = np.zeros(problem.items, dtype=np.bool_)
+        self.together = problem.items >= _TOGETHER
+        self.mark = np.zeros(problem.items, dtype=np.int8)
         # slots closer than a thousandth of the mean are even enough
         self.enough = max(1, int(self.bytes.sum()) // (1000 * e))
 
@@ -80,42 +87,47 @@ class _SizeSwaps:
             for full in by_size[: len(here) // 2 : -1].tolist():
                 empties = here[np.argsort(self.bytes[here], kind="stable")][:_PARTNERS]
                 for empty in empties.tolist():
-                    swaps = 0
-                    while swaps < _SWAPS and self._swap(full, empty):
-                        swaps += 1
+                    swaps = self._even_out(full, empty)
                     ever |= swaps > 0
                     self.tries += 1 + swaps
                     if self.tries > _TRIES:
                         return False
         return ever
 
-    def _swap(self, full: int, empty: int) -> bool:
-        """Make the best swap between two slots, if any narrows the gap."""
-        gap = int(self.bytes[full] - self.bytes[empty])
-        state = (self.changes[full], self.changes[empty])
-        if gap <= self.enough or full == empty or self.exhausted.get((full, empty)) == state:
-            return False
-        best = self._best(gap, self._candidates(full, empty), self._candidates(empty, full))
-        if best is None:
-            self.exhausted[full, empty] = state
-            return False
-        one, other = best
-        self.changes[full] += 1
-        self.changes[empty] += 1
-        self._replace(full, one, other)
-        self._replace(empty, other, one)
-        shift_by = int(self.size[one] - self.size[other])
-        self.bytes[full] -= shift_by
-        self.bytes[empty] += shift_by
-        return True
+    def _even_out(self, full: int, empty: int) -> int:
+        """Make swaps between two slots, the best ones first, as long as they narrow the gap;
+        returns how many."""
+        swaps = 0
+        while swaps < _SWAPS:
+            gap = int(self.bytes[full] - self.bytes[empty])
+            state = (self.changes[full], self.changes[empty])
+            if gap <= self.enough or full == empty or self.exhausted.get((full, empty)) == state:
+                break
+            goes, comes = self._candidates(full, empty)
+            one, other, shift, rank = self._pairs(gap, goes, comes)
+            most = _SWAPS - swaps if self.together else 1
+            made = _narrowing(gap, self.enough, shift, one, other, rank, most)
+            if not made:
+                self.exhausted[full, empty] = state
+                break
+            swaps += len(made)
+            self.changes[full] += len(made)
+            self.changes[empty] += len(made)
+            left, right = one[made], other[made]
+            self._replace(full, left, right)
+            self._replace(empty, right, left)
+            shift_by = int(shift[made].sum())
+            self.bytes[full] -= shift_by
+            self.bytes[empty] += shift_by
+        return swaps
 
-    def _best(
+    def _pairs(
         self, gap: int, goes: tuple[Ints, Ints], comes: tuple[Ints, Ints]
-    ) -> tuple[int, int] | None:
-        """The two items whose swap leaves the least of the gap; the first by their numbers in the
-        problem where several do."""
-        best: tuple[int, int, int, int, int] | None = None
+    ) -> tuple[Ints, Ints, Ints, Ints]:
+        """Pairs of items that may swap, those nearest to closing the gap for each item that goes;
+        the bytes that a swap shifts, and the rank among pairs that shift as many."""
         half = gap // 2 >> self.shift
+        found: list[tuple[Ints, Ints, Ints]] = []
         for moves in (-1, 0, 1):
             # what one adds in moves the other must save
             one, other = goes[0][goes[1] == moves], comes[0][comes[1] == -moves]
@@ -126,38 +138,41 @@ class _SizeSwaps:
             place = np.searchsorted(
                 self.key[other], np.maximum(key - half, group << _SIZE_BITS + 1)
             )
-            for after, near in enumerate(
-                (np.maximum(place - 1, 0), np.minimum(place, len(other) - 1))
-            ):
+            nearest = np.maximum(place - 1, 0), np.minimum(place, len(other) - 1)
+            for side, near in enumerate(nearest):
                 partner = other[near]
-                shift = self.size[one] - self.size[partner]
-                fits = (self.key[partner] >> _SIZE_BITS + 1 == group) & (shift > 0) & (shift < gap)
-                left = np.where(fits, np.abs(gap - 2 * shift), gap)
-                least = int(left.min())
-                if least < gap and (best is None or least <= best[0]):
-                    ties = np.flatnonzero(left == least)
-                    k = ties[self.item[one[ties]].argmin()]
-                    found = (least, after, int(self.item[one[k]]), int(one[k]), int(partner[k]))
-                    best = found if best is None else min(best, found)
-        return None if best is None else best[3:]
+                fits = self.key[partner] >> _SIZE_BITS + 1 == group
+                rank = side * self.problem.items + self.item[one[fits]]
+                found.append((one[fits], partner[fits], rank))
+        if not found:
+            nothing = np.zeros(0, dtype=np.int64)
+            return nothing, nothing, nothing, nothing
+        one, other, rank = (np.concatenate(part) for part in zip(*found, strict=True))
+        shift = self.size[one] - self.size[other]
+        fits = (shift > 0) & (shift < gap)
+        return one[fits], other[fits], shift[fits], rank[fits]
 
-    def _candidates(self, here: int, there: int) -> tuple[Ints, Ints]:
-        """Items on ``here`` and not on ``there``, and what going there adds in moves (-1, 0, 1)."""
-        item = self.on[here]
-        item = item[~self._among(item, self.on[there])]
-        owned_here = self._among(item, self.own[here])
-        return item, owned_here.astype(np.int64) - self._among(item, self.own[there])
+    def _candidates(self, full: int, empty: int) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+        """For each of two slots the items on it that are not on the other, and what going there
+        adds in moves (-1, 0, 1)."""
+        kinds = (self.on[full], 1), (self.on[empty], 2), (self.own[full], 4), (self.own[empty], 8)
+        for items, kind in kinds:
+            self.mark[items] |= kind
+        goes, comes = self.on[full], self.on[empty]
+        mark_of_goes, mark_of_comes = self.mark[goes], self.mark[comes]
+        for items, _ in kinds:
+            self.mark[items] = 0
+        there, here = mark_of_goes & 2 == 0, mark_of_comes & 1 == 0
+        return (
+            (goes[there], _ADDS[mark_of_goes[there] >> 2]),
+            (comes[here], -_ADDS[mark_of_comes[here] >> 2]),
+        )
 
-    def _among(self, item: Ints, others: Ints) -> Bools:
-        """Which of the items are among the others, in time that does not depend on all items."""
-        self.mark[others] = True
-        among: Bools = self.mark[item]
-        self.mark[others] = False
-        return among
-
-    def _replace(self, slot: int, old: int, new: int) -> None:
+    def _replace(self, slot: int, old: Ints, new: Ints) -> None:
         items = self.on[slot]
-        self.on[slot] = np.sort(np.append(items[items != old], new))
+        kept = np.delete(items, np.searchsorted(items, old))
+        new = np.sort(new)
+        self.on[slot] = np.insert(kept, np.searchsorted(kept, new), new)
 
     def arrangement(self) -> Ints:
         item = self.item[np.concatenate(self.on)]
@@ -165,7 +180,28 @@ class _SizeSwaps:
         return as_rows(self.problem, item, slot)
 
 
+def _narrowing(
+    gap: int, enough: int, shift: Ints, one: Ints, other: Ints, rank: Ints, most: int
+) -> list[int]:
+    """Up to ``most`` pairs to swap together, each item at most once: always the one that leaves the
+    least of the gap, then the first by ``rank``, until what is left is ``enough``."""
+    chosen: list[int] = []
+    free = np.ones(len(shift), dtype=np.bool_)
+    while gap > enough and len(chosen) < most:
+        left = np.where(free, np.abs(gap - 2 * shift), gap)
+        least = int(left.min(initial=gap))
+        if least >= gap:
+            break
+        ties = np.flatnonzero(left == least)
+        k = int(ties[rank[ties].argmin()])
+        chosen.append(k)
+        gap -= 2 * int(shift[k])
+        free &= (one != one[k]) & (other != other[k])
+    return chosen
+
+
 def _by_slot(item: Ints, slot: Ints, slots: int) -> list[Ints]:
     """The items of each slot, ascending."""
-    order = np.lexsort((item, slot))
-    return np.split(item[order], np.searchsorted(slot[order], np.arange(1, slots)))
+    items = int(item.max(initial=0)) + 1
+    slot, item = np.divmod(np.sort(slot * items + item), items)
+    return np.split(item, np.searchsorted(slot, np.arange(1, slots)))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.load_balancing.bands import Bands
+from partage.flow.load_balancing.targets import zones_fixed
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -163,7 +164,7 @@ def _conservation(
     e = problem.slots
     pairs = e * count
     of_slot, of_bin = np.divmod(np.arange(pairs), count)
-    zone = problem.zone_of if _zones_fixed(problem) else np.zeros(e, dtype=np.int64)
+    zone = problem.zone_of if zones_fixed(problem) else np.zeros(e, dtype=np.int64)
     zones = int(zone.max()) + 1
     lacking = problem.demand - np.bincount(problem.owned[0], minlength=problem.items)
     missing = np.zeros((zones, count))
@@ -171,12 +172,3 @@ def _conservation(
     row = zone[of_slot] * count + of_bin
     entries = (np.repeat((-1.0, 1.0), pairs), (np.tile(row, 2), np.arange(2 * pairs)))
     return coo_array(entries, shape=(zones * count, variables)).tocsr(), missing.ravel()
-
-
-def _zones_fixed(problem: AssignmentProblem) -> bool:
-    """Whether every item keeps as many slots of each zone as it has."""
-    least, most = problem.item_bounds
-    held = problem.in_zones
-    within = ((held >= least[:, None]) & (held <= most[:, None])).all()
-    fixed = (problem.zones * most == problem.demand) | (problem.zones * least == problem.demand)
-    return bool(within and fixed.all() and (held.sum(axis=1) == problem.demand).all())

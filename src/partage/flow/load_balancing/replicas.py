@@ -24,7 +24,7 @@ from partage.flow.assignment import AssignmentProblem
 from partage.flow.assignment.problem import as_rows
 from partage.flow.load_balancing.bands import Bands, Penalty
 from partage.flow.load_balancing.overlap import Overlap
-from partage.flow.load_balancing.targets import target_loads
+from partage.flow.load_balancing.targets import target_loads, zones_fixed
 from partage.flow.load_balancing.worst_first import improve_worst_first
 from partage.flow.size_balancing.band_search import BandSearch
 
@@ -42,8 +42,8 @@ _PARTNERS, _SAMPLE = 4, 48
 _MORE = 3
 """Times as many where these do not help and the slot is outside its bands."""
 
-_EXCHANGES = 16
-"""Exchanges for smaller replicas that are made for a slot at most."""
+_EXCHANGES, _HOMES = 400, 16
+"""Exchanges for smaller replicas that are made for a slot at most, and homes tried for each."""
 
 _FREE = 0.05
 """Moving this share of an item's mean size counts as nothing."""
@@ -184,7 +184,8 @@ class ReplicaSearch:
         """Move replicas from slots above their target count to slots below."""
         one = float(self.weight[0, 0])
         half = one * _HALF  # strictly more: every move brings the counts closer to the target
-        target = target_loads(self.load, *self.target_band, self.zone)
+        fixed = zones_fixed(self.problem)
+        target = target_loads(self.load, *self.target_band, self.zone, fixed)
         done = np.zeros(self.problem.slots, dtype=np.bool_)
         while not stop():
             gap = self.load - target
@@ -346,7 +347,7 @@ class ReplicaSearch:
         moved = self._strangers(slot)
         homes = self.home[moved // self.width].ravel()
         homes, count = np.unique(homes[homes >= 0], return_counts=True)
-        for home in homes[np.argsort(-count, kind="stable")][:_PARTNERS].tolist():
+        for home in homes[np.argsort(-count, kind="stable")][:_HOMES].tolist():
             back = moved[self._at_home(moved, home)]
             back = self._sample(back[self._movable(back, slot, home)])
             rest = self._on(home)

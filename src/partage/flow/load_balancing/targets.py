@@ -3,7 +3,9 @@
 A load that counts as divisible reaches its bands with the fewest arrivals if slots below the band
 are filled to its low end and the highest slots give what this takes: all slots are cut at one
 level. The rack rule bounds what zones hold; so the same is done for the totals of the zones first,
-which then stay as they are unless the bands of a zone ask for more or less.
+which then stay as they are unless the bands of a zone ask for more or less. Where items may change
+their zones, those whose slots must give more than others in the zone must take pass the difference
+to zones where it is the other way round: there it fills slots that take some anyway.
 """
 
 from __future__ import annotations
@@ -11,25 +13,53 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.assignment import AssignmentProblem
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _BISECTIONS = 80
 
 
-def target_loads(load: Floats, low: Floats, high: Floats, zone: Ints) -> Floats:
-    """[E, K] targets for loads [E, K] within ``low`` and ``high``, with the same totals."""
+def zones_fixed(problem: AssignmentProblem) -> bool:
+    """Whether every item keeps as many slots of each zone as it has."""
+    least, most = problem.item_bounds
+    held = problem.in_zones
+    within = ((held >= least[:, None]) & (held <= most[:, None])).all()
+    fixed = (problem.zones * most == problem.demand) | (problem.zones * least == problem.demand)
+    return bool(within and fixed.all() and (held.sum(axis=1) == problem.demand).all())
+
+
+def target_loads(load: Floats, low: Floats, high: Floats, zone: Ints, fixed: bool) -> Floats:
+    """[E, K] targets for loads [E, K] within ``low`` and ``high``, with the same totals; ``fixed``:
+    whether items stay in their zones."""
     zones = int(zone.max()) + 1
     target = np.empty_like(load)
     for k in range(load.shape[1]):
         now, least, most = (
             np.bincount(zone, part[:, k], zones).astype(np.float64) for part in (load, low, high)
         )
+        if not fixed:
+            below, above = (
+                np.bincount(zone, np.maximum(part, 0), zones).astype(np.float64)
+                for part in (low[:, k] - load[:, k], load[:, k] - high[:, k])
+            )
+            now += _passed_on(above - below)
         wanted = _cut(now, least, most, float(now.sum()))
         for z in range(zones):
             here = zone == z
             target[here, k] = _cut(load[here, k], low[here, k], high[here, k], float(wanted[z]))
     return target
+
+
+def _passed_on(surplus: Floats) -> Floats:
+    """[Z] what zones get from others: as much as possible of what some have too much of, and others
+    too little."""
+    give, take = np.maximum(surplus, 0), np.maximum(-surplus, 0)
+    amount = min(float(give.sum()), float(take.sum()))
+    if amount <= 0:
+        return np.zeros_like(surplus)
+    return np.asarray(take * (amount / take.sum()) - give * (amount / give.sum()))
 
 
 def _cut(load: Floats, low: Floats, high: Floats, total: float) -> Floats:

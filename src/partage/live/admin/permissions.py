@@ -75,9 +75,11 @@ _REQUESTS = {
     "describe_groups": "Describe",
     "list_group_offsets": "Describe",
     "list_partition_offsets": "Describe",
+    "describe_log_dirs": "Describe",
     "describe_configs": "DescribeConfigs",
     "alter_configs": "AlterConfigs",
     "alter_partition_reassignments": "Alter",
+    "alter_replica_log_dirs": "Alter",
     "elect_leaders": "Alter",
 }
 """The operation that each request needs."""

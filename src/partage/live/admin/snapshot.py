@@ -244,6 +244,7 @@ def _with_log_dirs(
     warnings: list[str],
 ) -> tuple[tuple[BrokerState, ...], tuple[PartitionState, ...]]:
     sizes: dict[tuple[str, int], dict[int, int]] = {}
+    paths: dict[tuple[str, int], dict[int, str]] = {}
     found = []
     for broker in brokers:
         own: list[LogDir] = []
@@ -253,19 +254,25 @@ def _with_log_dirs(
                 admin.describe_log_dirs(brokers=[broker.id])[0]["log_dirs"] if broker.alive else []
             )
             for log_dir in described:
-                own.append(_log_dir(log_dir))
+                held = 0
                 for topic in log_dir["topics"]:
                     for entry in topic["partitions"]:
-                        total += entry["partition_size"]
+                        held += entry["partition_size"]
                         # a copy that moves to another log dir of the same broker takes space, too
                         if not entry["is_future_key"]:
                             key = (topic["name"], entry["partition_index"])
                             sizes.setdefault(key, {})[broker.id] = entry["partition_size"]
+                            paths.setdefault(key, {})[broker.id] = log_dir["log_dir"]
+                own.append(_log_dir(log_dir, held))
+                total += held
         found.append(replace(broker, log_dirs=tuple(own), replica_bytes=total))
-    return tuple(found), tuple(replace(one, sizes=sizes.get(one.key, {})) for one in partitions)
+    return tuple(found), tuple(
+        replace(one, sizes=sizes.get(one.key, {}), log_dirs=paths.get(one.key, {}))
+        for one in partitions
+    )
 
 
-def _log_dir(described: dict[str, Any]) -> LogDir:
+def _log_dir(described: dict[str, Any], replica_bytes: int) -> LogDir:
     error = described["error_code"]
     total, usable = (described.get(name, -1) for name in ("total_bytes", "usable_bytes"))
     return LogDir(
@@ -274,6 +281,7 @@ def _log_dir(described: dict[str, Any]) -> LogDir:
         usable_bytes=usable if usable >= 0 else None,
         cordoned=bool(described.get("is_cordoned", False)),
         offline=describe_error(kafka_errors.for_code(error)) if error else None,
+        replica_bytes=replica_bytes,
     )
 
 

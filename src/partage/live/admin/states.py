@@ -11,7 +11,7 @@ from typing import Any
 
 import partage
 from partage.cluster import Cluster
-from partage.cluster.broker import MAX_BYTES
+from partage.cluster.broker import ANY, MAX_BYTES
 from partage.measured_loads.rates import Key as Key
 from partage.measured_loads.rates import MeasuredRates, PartitionRates
 from partage.units import plural
@@ -32,13 +32,21 @@ TOPIC_THROTTLES = (
 @dataclass(frozen=True)
 class LogDir:
     """A log dir of a broker, sizes in bytes (None: not reported). ``offline``: the error for which
-    it cannot be used."""
+    it cannot be used; ``replica_bytes`` of all replicas in it, those moving into it included."""
 
     path: str
     total_bytes: int | None
     usable_bytes: int | None
     cordoned: bool
     offline: str | None = None
+    replica_bytes: int = 0
+
+    @property
+    def disk_bytes(self) -> int | None:
+        """What Kafka may use of it: bytes of replicas, and free bytes. None if unknown."""
+        if self.usable_bytes is None:
+            return None
+        return min(self.replica_bytes + self.usable_bytes, MAX_BYTES)
 
 
 @dataclass(frozen=True)
@@ -90,8 +98,8 @@ class PartitionIdentity:
 class PartitionState(PartitionIdentity):
     """A partition. ``replicas``: its brokers, preferred leader first, or the target of its
     reassignment, with the brokers that it is ``adding`` and ``removing``. ``sizes``: bytes by
-    broker. ``topic_id``: another one if the topic is deleted and created again, None where Kafka
-    has no ids (before 2.8)."""
+    broker, ``log_dirs``: paths by broker. ``topic_id``: another one if the topic is deleted and
+    created again, None where Kafka has no ids (before 2.8)."""
 
     replicas: tuple[int, ...]
     leader: int | None
@@ -99,6 +107,7 @@ class PartitionState(PartitionIdentity):
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     sizes: dict[int, int] = field(default_factory=dict)
+    log_dirs: dict[int, str] = field(default_factory=dict)
     topic_id: str | None = None
     rates: PartitionRates = field(default_factory=PartitionRates)
 
@@ -165,8 +174,14 @@ class Snapshot:
         """Partitions that are being reassigned."""
         return [one for one in self.partitions if one.adding or one.removing]
 
+    @property
+    def has_several_log_dirs(self) -> bool:
+        """Whether replicas of some broker are in one of several log dirs (JBOD)."""
+        return any(len(one.log_dirs) > 1 for one in self.brokers)
+
     def to_json(self) -> dict[str, Any]:
         """A CLUSTER document, with more fields than a plan needs."""
+        with_log_dirs = self.has_several_log_dirs
         return {
             "format_version": FORMAT_VERSION,
             "partage": partage.__version__,
@@ -191,6 +206,7 @@ class Snapshot:
                             "path": log_dir.path,
                             "total_bytes": log_dir.total_bytes,
                             "usable_bytes": log_dir.usable_bytes,
+                            "disk_bytes": log_dir.disk_bytes,
                             "cordoned": log_dir.cordoned,
                             "offline": log_dir.offline,
                         }
@@ -208,6 +224,11 @@ class Snapshot:
                     "leader": one.leader,
                     "isr": list(one.isr),
                     "sizes": {str(broker): size for broker, size in sorted(one.sizes.items())},
+                    **(
+                        {"log_dirs": [one.log_dirs.get(broker, ANY) for broker in one.replicas]}
+                        if with_log_dirs
+                        else {}
+                    ),
                     **one.rates.to_json(),
                 }
                 for one in self.partitions

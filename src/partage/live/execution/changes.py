@@ -26,13 +26,21 @@ class MoveStatus(Enum):
 class Change(PartitionIdentity):
     """A partition's replicas before (``origin``) and after (``target``): broker ids, preferred
     leader first. ``size_bytes`` of one replica, the measured ``bytes_per_second`` written to the
-    partition, and the ``topic_id`` are None where unknown."""
+    partition, and the ``topic_id`` are None where unknown. ``origin_dirs``, ``target_dirs``: the
+    log dirs by broker, where the plan knows them."""
 
     origin: tuple[int, ...]
     target: tuple[int, ...]
     size_bytes: int | None = None
     bytes_per_second: float | None = None
     topic_id: str | None = None
+    origin_dirs: tuple[tuple[int, str], ...] = ()
+    target_dirs: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def placing(self) -> dict[int, str]:
+        """The log dirs, by broker, of new replicas and of those that change it."""
+        return dict(one for one in self.target_dirs if one not in self.origin_dirs)
 
     @property
     def adding(self) -> tuple[int, ...]:
@@ -69,7 +77,13 @@ class Change(PartitionIdentity):
 
     def reversed(self) -> Change:
         """From target to origin."""
-        return replace(self, origin=self.target, target=self.origin)
+        return replace(
+            self,
+            origin=self.target,
+            target=self.origin,
+            origin_dirs=self.target_dirs,
+            target_dirs=self.origin_dirs,
+        )
 
 
 def received_bytes(changes: Iterable[Change]) -> Counter[int]:

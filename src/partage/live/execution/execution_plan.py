@@ -70,9 +70,17 @@ class ExecutionPlan:
         keys, columns = file.keys, file.partitions
         rates: Sequence[float | None] = columns.bytes_per_second or [None] * len(keys)
         changes = {
-            key: Change(*key, tuple(before), tuple(after), size, rate)
-            for key, before, after, size, rate in zip(
-                keys, columns.before, columns.after, columns.size_bytes, rates, strict=True
+            key: Change(
+                *key,
+                tuple(before),
+                tuple(after),
+                size,
+                rate,
+                origin_dirs=_log_dirs(file, row, before, columns.log_dirs_before),
+                target_dirs=_log_dirs(file, row, after, columns.log_dirs_after),
+            )
+            for row, (key, before, after, size, rate) in enumerate(
+                zip(keys, columns.before, columns.after, columns.size_bytes, rates, strict=True)
             )
             if before != after
         }
@@ -115,7 +123,8 @@ class ExecutionPlan:
         entries = {(entry["topic"], entry["partition"]): entry for entry in value["partitions"]}
         dead = tuple(sorted({*self.dead, *value["without"]}))
         for key, entry in entries.items():
-            changes[key] = replace(changes[key], target=tuple(entry["replicas"]))
+            # in log dirs that the brokers choose
+            changes[key] = replace(changes[key], target=tuple(entry["replicas"]), target_dirs=())
             if changes[key].target == changes[key].origin:
                 del changes[key]
             else:
@@ -158,6 +167,17 @@ class ExecutionPlan:
     def topics(self) -> list[str]:
         """Topics with a change, ascending."""
         return sorted({topic for topic, _ in self.changes})
+
+
+def _log_dirs(
+    file: plan_file.PlanFile, row: int, replicas: Sequence[int], column: list[list[int]] | None
+) -> tuple[tuple[int, str], ...]:
+    """The paths of a partition's log dirs by broker, where the plan has them."""
+    if column is None:
+        return ()
+    paths = file.log_dir_paths
+    pairs = zip(replicas, column[row], strict=True)
+    return tuple((broker, paths[broker][one]) for broker, one in pairs if one >= 0)
 
 
 def _json(path: Path) -> Any:

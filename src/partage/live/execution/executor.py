@@ -29,7 +29,7 @@ from kafka import KafkaAdminClient
 
 from partage.errors import CannotError, InputError
 from partage.live.admin.snapshot import take_snapshot
-from partage.live.admin.states import Key, Snapshot
+from partage.live.admin.states import Key, PartitionState, Snapshot
 from partage.live.execution.assumptions import lowered_below_min_isr, lowered_topics
 from partage.live.execution.changes import Change, MoveStatus
 from partage.live.execution.copy_meter import CopyMeter
@@ -38,6 +38,7 @@ from partage.live.execution.failure_detector import FailureDetector
 from partage.live.execution.health import Health, HealthMonitor, read_min_isr
 from partage.live.execution.journal import Journal
 from partage.live.execution.leader_election import elect_preferred_leaders
+from partage.live.execution.log_dirs import LogDirs
 from partage.live.execution.outcome import Outcome
 from partage.live.execution.overrides import Overrides
 from partage.live.execution.progress import Progress, ProgressUpdate
@@ -112,6 +113,7 @@ class Executor:
             throttle, self._admin, self._throttles, clock, self._notify
         )
         self._health = HealthMonitor(self._admin, clock)
+        self._log_dirs = LogDirs(self._admin)
         self._failures = FailureDetector(clock)
         self._last_note: str | None = None
         self._interrupts_noted = 0
@@ -127,7 +129,7 @@ class Executor:
             while progress.remaining_waves:
                 self._read_concurrency_override()
                 keys = progress.begin_next_wave()
-                left = progress.pending(keys, self._admin.states(keys))
+                left = self._pending(keys)
                 if left and (self._interrupts.count or not self._run_wave(left)):
                     outcome.state = "stopped"
                     outcome.waves_left = len(progress.remaining_waves) + 1
@@ -140,6 +142,8 @@ class Executor:
                 progress.plan, self._admin, self._journal, self._pause
             )
         states = self._admin.states(progress.plan.changes)
+        if outcome.state == "done":
+            self._compare_log_dirs(states)
         outcome.compare(progress.plan, states, progress.skipped, wrong_leaders)
         self._journal.write("ended", direction=self._direction, state=outcome.state)
         return outcome
@@ -172,12 +176,14 @@ class Executor:
         ready = self._wait_until_ready(changes)
         if ready is None:
             return False
-        ready = self._progress.pending(keys := [c.key for c in ready], self._admin.states(keys))
+        ready = self._pending([change.key for change in ready])
         changes = self._cancel_opposite_moves(self._without_lowered(ready))
         rates = {c.key: r for c in changes if (r := c.bytes_per_second) is not None}
         meter = CopyMeter(self._admin.client, changes, rates, self._clock)
         alive = self._admin.alive_brokers()
         self._throttle.update(changes, meter, Health(), alive, new_wave=True)
+        self._progress.skipped |= self._log_dirs.request(changes, alive)
+        changes = [change for change in changes if change.key not in self._progress.skipped]
         self._reassign(changes, {change.key: change.target for change in changes})
         finished = self._watch(changes, meter)
         topics = {change.topic for change in changes}
@@ -252,7 +258,34 @@ class Executor:
             # refused where the reassignment ended just before: then it is a move like any other
             self._progress.skipped.pop(change.key, None)
         states = self._admin.states(change.key for change in changes)
-        return [c for c in changes if c.status(states.get(c.key)) is not MoveStatus.DONE]
+        return [
+            c for c in changes if c.placing or c.status(states.get(c.key)) is not MoveStatus.DONE
+        ]
+
+    def _pending(self, keys: Sequence[Key]) -> list[Change]:
+        """The changes that are still to do: other replicas, or replicas in other log dirs."""
+        states = self._admin.states(keys)
+        pending = self._progress.pending(keys, states)
+        placed = self._in_place(keys, states)
+        left = self._log_dirs.unsettled(placed, self._admin.alive_brokers()) if placed else {}
+        return [*pending, *(change for change in placed if change.key in left)]
+
+    def _in_place(self, keys: Iterable[Key], states: Mapping[Key, PartitionState]) -> list[Change]:
+        """Changes with the replicas of their target whose log dirs the plan names."""
+        changes = (self._progress.plan.changes[key] for key in keys)
+        return [
+            change
+            for change in changes
+            if change.placing
+            and change.key not in self._progress.skipped
+            and change.is_complete(states.get(change.key))
+        ]
+
+    def _compare_log_dirs(self, states: Mapping[Key, PartitionState]) -> None:
+        """Skipped, at the end: partitions with a replica in another log dir than planned."""
+        if placed := self._in_place(self._progress.plan.changes, states):
+            alive = self._admin.alive_brokers()
+            self._progress.skipped |= self._log_dirs.unsettled(placed, alive)
 
     def _cancel(self, changes: Sequence[Change]) -> None:
         """Cancel reassignments, and restore the order that the replicas had."""
@@ -266,6 +299,7 @@ class Executor:
             and sorted(state.current) == sorted(change.origin)
         ]
         self._reassign(reordered, {change.key: change.origin for change in reordered})
+        self._log_dirs.back(changes, self._admin.alive_brokers())
 
     def _reassign(
         self, changes: Sequence[Change], targets: Mapping[Key, tuple[int, ...] | None]
@@ -288,6 +322,10 @@ class Executor:
             states = self._admin.states(change.key for change in changes)
             left = self._progress.incomplete(changes, states)
             alive = self._admin.alive_brokers()
+            placed = self._in_place([change.key for change in changes], states)
+            misplaced, refused = self._log_dirs.misplaced(placed, alive)
+            self._progress.skipped |= refused
+            left += misplaced
             meter.drop(self._progress.skipped)
             meter.update(states, left, alive)
             self._report_progress(left, meter)

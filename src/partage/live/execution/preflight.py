@@ -118,6 +118,7 @@ def preflight(
     compare_assumptions(plan, cluster, set(submitted), min_isr or {}, found)
     _check_other_reassignments(plan, cluster, set(submitted), found)
     _check_targets(plan, cluster, states, found, replanned)
+    _check_log_dirs(plan, cluster, states, found)
     _check_disks(plan, cluster, states, found)
     if throttle is not None:
         _check_throttle(plan, throttle, states, found)
@@ -160,6 +161,35 @@ def _check_targets(
             problems.append(f"broker {broker} should receive replicas: it does not answer")
         elif brokers[broker].cordoned:
             found.errors.append(f"broker {broker} should receive replicas: it is cordoned")
+
+
+def _check_log_dirs(
+    plan: ExecutionPlan,
+    cluster: Snapshot,
+    states: Mapping[Key, PartitionState],
+    found: Findings,
+) -> None:
+    """Log dirs that the plan names must be there, and take replicas."""
+    there = {(one.id, own.path): own for one in cluster.brokers for own in one.log_dirs}
+    named = {
+        (broker, path)
+        for change in plan.changes.values()
+        if (state := states.get(change.key)) is not None
+        for broker, path in change.placing.items()
+        if state.log_dirs.get(broker) != path
+    }
+    read = {broker for broker, _ in there}
+    for broker, path in sorted(one for one in named if one[0] in read):
+        own = there.get((broker, path))
+        if own is None:
+            problem = "it is not there"
+        elif own.offline is not None:
+            problem = "it is offline"
+        elif own.cordoned:
+            problem = "it is cordoned"
+        else:
+            continue
+        found.errors.append(f"log dir {path} of broker {broker} should receive replicas: {problem}")
 
 
 def _check_disks(

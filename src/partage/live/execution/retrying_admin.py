@@ -90,7 +90,39 @@ class RetryingAdmin:
         """Ids of the brokers that are not fenced."""
         return sorted(alive_brokers(self.retry(self.client.describe_cluster)))
 
+    def log_dirs(self, broker: int, keys: Iterable[Key]) -> list[tuple[Key, str, bool]]:
+        """The log dirs of these partitions on a broker, and whether it is only being copied there;
+        nothing from a broker that does not answer now."""
+        try:
+            (described,) = self.client.describe_log_dirs(_by_topic(keys), brokers=[broker])
+        except kafka_errors.KafkaError:
+            return []
+        return [
+            ((topic["name"], one["partition_index"]), log_dir["log_dir"], one["is_future_key"])
+            for log_dir in described["log_dirs"]
+            for topic in log_dir["topics"]
+            for one in topic["partitions"]
+        ]
+
     # ------------------------------------------------------------------ changing
+
+    def alter_log_dirs(
+        self, broker: int, paths: Mapping[Key, str]
+    ) -> dict[Key, type[BaseException]]:
+        """Name the log dirs of partitions to a broker; returns the errors, none of them if it does
+        not answer now."""
+        wanted = {(*key, broker): path for key, path in paths.items()}
+        try:
+            results = self.client.alter_replica_log_dirs(wanted)
+        except kafka_errors.AuthorizationError:
+            raise
+        except kafka_errors.KafkaError:
+            return {}
+        return {
+            (at.topic, at.partition): error
+            for at, error in results.items()
+            if error not in _NOTHING_TO_DO
+        }
 
     def reassign(self, targets: Mapping[Key, tuple[int, ...] | None]) -> dict[Key, str]:
         """Reassign partitions to these replicas, or cancel their reassignment (None). Returns the
@@ -148,13 +180,17 @@ class RetryingAdmin:
         }
 
     def _elect_once(self, keys: Sequence[Key]) -> dict[Key, type[BaseException]]:
-        by_topic: dict[str, list[int]] = {}
-        for topic, number in keys:
-            by_topic.setdefault(topic, []).append(number)
-        response = self.client.elect_leaders(_PREFERRED, by_topic, raise_errors=False)
+        response = self.client.elect_leaders(_PREFERRED, _by_topic(keys), raise_errors=False)
         return {
             (result.topic, one.partition_id): kafka_errors.for_code(one.error_code)
             for result in response.replica_election_results
             for one in result.partition_result
             if one.error_code not in _ELECTED
         }
+
+
+def _by_topic(keys: Iterable[Key]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for topic, number in keys:
+        found.setdefault(topic, []).append(number)
+    return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from kafka import KafkaAdminClient
@@ -169,19 +169,26 @@ class ReplicationThrottles:
 def alter_configs(admin: KafkaAdminClient, resources: list[ConfigResource]) -> None:
     """Change configurations. Raises PartageError where Kafka refuses, and what kafka-python raises;
     topics that no longer exist are left out."""
-    response = admin.alter_configs(resources, raise_on_unknown=False)
+    for where, error, result in refusals(admin.alter_configs(resources, raise_on_unknown=False)):
+        # a topic that is deleted takes its settings with it
+        if issubclass(error, kafka_errors.UnknownTopicOrPartitionError):
+            continue
+        if issubclass(error, kafka_errors.RetriableError):
+            raise error(result)
+        if issubclass(error, kafka_errors.AuthorizationError):
+            result = f"{describe_error(error('AlterConfigs'))}: grant it and run again"
+        raise PartageError(f"{where}: its configuration cannot be changed: {result}")
+
+
+def refusals(
+    response: Mapping[str, Mapping[str, str]],
+) -> Iterator[tuple[str, type[BaseException], str]]:
+    """The broker or topic, the error class and its text, for each configuration that Kafka did not
+    accept, from an answer of ``KafkaAdminClient.alter_configs``."""
     for kind, results in response.items():
         for name, result in results.items():
-            # a topic that is deleted takes its settings with it
-            if result == "OK" or "UnknownTopicOrPartition" in result:
-                continue
-            error = _error(result)
-            if issubclass(error, kafka_errors.RetriableError):
-                raise error(result)
-            if issubclass(error, kafka_errors.AuthorizationError):
-                result = f"{describe_error(error('AlterConfigs'))}: grant it and run again"
-            where = f"{kind} {name}".strip()
-            raise PartageError(f"{where}: its configuration cannot be changed: {result}")
+            if result != "OK":
+                yield f"{kind} {name}".strip(), _error(result), result
 
 
 def _error(text: str) -> type[BaseException]:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from kafka import KafkaAdminClient
 
+from partage.live.admin.connection import alive_brokers
 from partage.live.admin.snapshot import read_partitions
+from partage.live.admin.states import Key
 from partage.live.execution.changes import MoveStatus
 from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.log_dirs import LogDirs
+from partage.live.execution.retrying_admin import RetryingAdmin
 
 
 def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
     """``state``: done, not begun, in progress or differs; ``done``, ``moving``, ``waiting``: how
     many partitions; ``differs``: the replicas of partitions that are elsewhere, by name, None where
     they no longer exist; ``leaders``: partitions not led by their preferred leader;
-    ``out_of_sync``: partitions with a replica out of sync."""
+    ``out_of_sync``: partitions with a replica out of sync; ``log_dirs``: partitions on their
+    brokers with a replica in another log dir than planned, and which."""
     states = {state.key: state for state in read_partitions(admin, plan.topics)}
     statuses = {key: change.status(states.get(key)) for key, change in plan.changes.items()}
+    elsewhere = _in_other_log_dirs(plan, admin, statuses)
+    for key in elsewhere:
+        moves = bool(plan.changes[key].adding)
+        statuses[key] = MoveStatus.MOVING if moves else MoveStatus.WAITING
     counts = Counter(status.value for status in statuses.values())
     differs = {
         plan.changes[key].name: list(states[key].replicas) if key in states else None
@@ -43,4 +53,21 @@ def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
         "differs": differs,
         "leaders": leaders,
         "out_of_sync": lagging,
+        "log_dirs": {plan.changes[key].name: where for key, where in elsewhere.items()},
     }
+
+
+def _in_other_log_dirs(
+    plan: ExecutionPlan, admin: KafkaAdminClient, statuses: Mapping[Key, MoveStatus]
+) -> dict[Key, str]:
+    """Of changes whose replicas are on their brokers."""
+    placed = [
+        change
+        for key, change in plan.changes.items()
+        if change.placing and statuses[key] is MoveStatus.DONE
+    ]
+    if not placed:
+        return {}
+    return LogDirs(RetryingAdmin(admin, 1.0)).unsettled(
+        placed, alive_brokers(admin.describe_cluster())
+    )

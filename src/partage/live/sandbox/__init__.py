@@ -6,6 +6,7 @@
 - ``settings.py``: Kafka's and Java's settings of each node; ``security.py``: certificates, users
   and client properties
 - ``folder.py``: the lock on the folder; ``state.py``: the file that lists the nodes
+- ``assignor.py``: partage's assignor on the brokers
 - ``example.py``: a topic to plan for
 - ``logs.py``: why a node did not start; ``jars.py``: Kafka's jars
 """

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from partage.errors import InputError
 from partage.live.sandbox import process
+from partage.live.sandbox.assignor import assignor_jar
 from partage.live.sandbox.folder import check_usable, locked
 from partage.live.sandbox.jars import kafka_jars, kafka_version
 from partage.live.sandbox.launch import CLIENT, Nodes, Progress
@@ -50,19 +51,22 @@ class Sandbox(Nodes):
         *,
         brokers: int | None = None,
         racks: Sequence[str] | None = None,
+        log_dirs: int | None = None,
         kafka: str | None = None,
         secure: bool = False,
+        assignor: bool = False,
         progress: Progress = _silent,
     ) -> Self:
         """A sandbox whose brokers are all registered and unfenced.
 
-        A new one has ``brokers`` (3) with ids from 1, in the ``racks`` round robin, and runs the
-        version ``kafka`` (4.3.0); ``secure`` adds TLS, logins and ACLs. In an existing one, nodes
-        that are down start on their data, and the arguments must match what it is. Raises
-        InputError for arguments that are not accepted, PartageError if the cluster does not start;
-        nothing of a new one is left then.
+        A new one has ``brokers`` (3) with ids from 1, in the ``racks`` round robin, with so many
+        ``log_dirs`` each (1), and runs the version ``kafka`` (4.3.0); ``secure`` adds TLS, logins
+        and ACLs, ``assignor`` offers partage's assignor to groups. In an existing one, nodes that
+        are down start on their data, and the arguments must match what it is. Raises InputError for
+        arguments that are not accepted, PartageError if the cluster does not start; nothing of a
+        new one is left then.
         """
-        sandbox = cls(directory, [Node(CONTROLLER), *layout(brokers, racks)])
+        sandbox = cls(directory, [Node(CONTROLLER), *layout(brokers, racks, log_dirs)])
         check_usable(sandbox.directory, sandbox._folder)
         make_folder(sandbox._folder)
         with locked(sandbox.directory, sandbox._folder):
@@ -70,9 +74,14 @@ class Sandbox(Nodes):
             if not new:
                 sandbox._read()
                 sandbox._check_matches(brokers, racks, kafka, secure)
+                sandbox._check_assignor(assignor)
+                sandbox._check_log_dirs(log_dirs)
             try:
                 if new:
                     sandbox.kafka = kafka_version(kafka_jars(kafka, progress))
+                    if assignor:
+                        assignor_jar(sandbox.kafka)
+                        sandbox.assignor = True
                     sandbox.cluster_id = random_id()
                     sandbox.secure = secure
                     if secure:
@@ -148,6 +157,7 @@ class Sandbox(Nodes):
             "kafka": self.kafka,
             "cluster_id": self.cluster_id,
             "secure": self.secure,
+            "assignor": self.assignor,
             "bootstrap_servers": self.bootstrap_servers,
             "brokers": [{"id": one.id, "rack": one.rack, **node_json(one)} for one in self.brokers],
             "controller": node_json(self._nodes[CONTROLLER]),
@@ -180,7 +190,11 @@ class Sandbox(Nodes):
         with self._changing():
             if len(self.brokers) == MOST_BROKERS:
                 raise InputError(self.directory, f"has {MOST_BROKERS} brokers, the maximum")
-            added = Node(max(self._nodes) + 1, checked(rack, "rack"))
+            added = Node(
+                max(self._nodes) + 1,
+                checked(rack, "rack"),
+                log_dirs=max(node.log_dirs for node in self.brokers),
+            )
             self._nodes[added.id] = added
             try:
                 self._bring_up([added], progress)
@@ -219,6 +233,14 @@ class Sandbox(Nodes):
         if secure and not self.secure:
             raise InputError("secure", f"the sandbox in {self.directory} is not secured; {end}")
 
+    def _check_assignor(self, assignor: bool) -> None:
+        if assignor and not self.assignor:
+            raise InputError(
+                "assignor",
+                f"the sandbox in {self.directory} was created without it; "
+                f"partage sandbox down --dir {self.directory} removes it",
+            )
+
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Hold the lock, with the state read again."""
@@ -226,6 +248,15 @@ class Sandbox(Nodes):
         with locked(self.directory, self._folder):
             self._read()
             yield
+
+    def _check_log_dirs(self, log_dirs: int | None) -> None:
+        """Raise InputError if brokers do not have so many log dirs."""
+        own = self.brokers[0].log_dirs
+        if log_dirs not in (None, own):
+            end = f"partage sandbox down --dir {self.directory} removes it"
+            raise InputError(
+                "log_dirs", f"{log_dirs}: the brokers in {self.directory} have {own}; {end}"
+            )
 
     def _read(self) -> None:
         refuse_link(self.directory)
@@ -240,6 +271,7 @@ class Sandbox(Nodes):
             problem = f"was moved or copied from {home} while its processes run: use it there"
             raise InputError(self.directory, problem)
         self.kafka, self.cluster_id, self.secure = state.kafka, state.cluster_id, state.secure
+        self.assignor = state.assignor
         self._nodes = {node.id: node for node in state.nodes}
 
     def _remove(self) -> list[str]:

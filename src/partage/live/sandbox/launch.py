@@ -20,7 +20,7 @@ from pathlib import Path
 
 from partage.errors import InputError, PartageError
 from partage.java import find_java
-from partage.live.sandbox import process
+from partage.live.sandbox import assignor, process
 from partage.live.sandbox.jars import kafka_jars
 from partage.live.sandbox.logs import PORT_TAKEN, READY, reason
 from partage.live.sandbox.nodes import CONTROLLER, Node, bound
@@ -51,6 +51,8 @@ class Nodes:
         """Kafka's version."""
         self.cluster_id = ""
         self.secure = False
+        self.assignor = False
+        """Whether groups can use partage's assignor."""
         self.started: list[int] = []
         """The brokers that the last call started."""
         self._folder = Path(directory).resolve()
@@ -108,6 +110,9 @@ class Nodes:
     def _launch(self, ids: Sequence[int], other_ports: bool) -> None:
         """Give the nodes ports, settings and a formatted folder, and start their processes."""
         jars, java = kafka_jars(self.kafka), find_java("Kafka") / "bin" / "java"
+        classpath = f"{jars}/*"
+        if self.assignor:
+            classpath += f"{os.pathsep}{assignor.assignor_jar(self.kafka)}"
         with ExitStack() as held_ports:
             for number in ids:
                 node = self._nodes[number]
@@ -122,7 +127,7 @@ class Nodes:
                 self._write_settings(self._nodes[number])
             self._write()
             self._write_client_properties()
-            self._format(ids, [str(java), *JAVA_OPTIONS, "-cp", f"{jars}/*"])
+            self._format(ids, [str(java), *JAVA_OPTIONS, "-cp", classpath])
         for number in ids:
             node = self._nodes[number]
             home = self._folder / node.name
@@ -134,18 +139,20 @@ class Nodes:
                 *JAVA_OPTIONS,
                 f"-Djava.io.tmpdir={home}/tmp",
                 f"-XX:ErrorFile={home}/java-error.log",
-                *("-cp", f"{jars}/*"),
+                *("-cp", classpath),
                 *self._command_ending(node).split(" ", 1),
             ]
             self._nodes[number] = replace(node, pid=process.spawn(command, log))
             self._write()
 
     def _write_settings(self, node: Node) -> None:
-        security = self.security.settings(node) if self.secure else {}
+        more: dict[str, object] = {**assignor.SETTINGS} if self.assignor else {}
+        if self.secure:
+            more |= self.security.settings(node)
         home = self._folder / node.name
         for folder in (home, home / "tmp"):
             make_folder(folder, root=self._folder)
-        settings = settings_of(node, self._nodes, home, self.listeners, security)
+        settings = settings_of(node, self._nodes, home, self.listeners, more)
         text = lines_with_checksum(to_properties(settings))
         write_file(home / "server.properties", text, private=self.secure, root=self._folder)
 
@@ -259,5 +266,5 @@ class Nodes:
 
     def _write(self) -> None:
         nodes = tuple(node for _, node in sorted(self._nodes.items()))
-        state = State(self.kafka, self.cluster_id, self.secure, self._folder, nodes)
+        state = State(self.kafka, self.cluster_id, self.secure, self._folder, nodes, self.assignor)
         state.write(self._folder / MARKER)

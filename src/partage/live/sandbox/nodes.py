@@ -24,15 +24,17 @@ BROKERS = 3
 MOST_BROKERS = 30
 """At 200 MB each, more is probably a typing error."""
 
+MOST_LOG_DIRS = 20
+
 CONTROLLER = 0
 HOST = "127.0.0.1"
 
 WRITTEN_BY_A_NODE = re.compile(
     r"""
     server\.(properties|log(\.1)?) | java-error\.log | tmp/[^/]+\.(so|dylib|lck|tmp)
-    | data/(meta\.properties|bootstrap\.checkpoint|[a-z-]+-checkpoint)(\.tmp)?
-    | data/\.(lock|kafka_cleanshutdown)(\.tmp)?
-    | data/[^/]+-\d+(\.[0-9a-f]+-(delete|future|stray))?/
+    | data(-\d+)?/(meta\.properties|bootstrap\.checkpoint|[a-z-]+-checkpoint)(\.tmp)?
+    | data(-\d+)?/\.(lock|kafka_cleanshutdown)(\.tmp)?
+    | data(-\d+)?/[^/]+-\d+(\.[0-9a-f]+-(delete|future|stray))?/
       ( \d{20}(-\d{10})?\.[a-z]+(\.[a-z]+)*
       | (partition\.metadata|leader-epoch-checkpoint|quorum-state|\.lock)(\.tmp)? )
     """,
@@ -45,7 +47,7 @@ WRITTEN_BY_A_NODE = re.compile(
 class Node:
     """One process of a sandbox: the controller (id 0) or a broker. Without ``pid`` it is down.
 
-    ``more_ports``: the ports of its other listeners, in a secured sandbox.
+    ``more_ports``: the ports of its other listeners, in a secured sandbox; ``log_dirs``: how many.
     """
 
     id: int
@@ -53,11 +55,17 @@ class Node:
     port: int = 0
     pid: int | None = None
     more_ports: tuple[int, ...] = ()
+    log_dirs: int = 1
 
     @property
     def name(self) -> str:
         """Its name in messages, and of its folder."""
         return f"broker-{self.id}" if self.id else "controller"
+
+    @property
+    def data(self) -> list[str]:
+        """The names of its log dirs in its folder."""
+        return ["data", *(f"data-{number}" for number in range(2, self.log_dirs + 1))]
 
     @property
     def address(self) -> str:
@@ -70,19 +78,25 @@ class Node:
         return tuple(f"{HOST}:{port}" for port in (self.port, *self.more_ports))
 
 
-def layout(brokers: int | None, racks: Sequence[str] | None) -> list[Node]:
-    """Brokers with ids from 1, in the racks round robin. Raises InputError."""
+def layout(
+    brokers: int | None, racks: Sequence[str] | None, log_dirs: int | None = None
+) -> list[Node]:
+    """Brokers with ids from 1, in the racks round robin, with so many log dirs each (1). Raises
+    InputError."""
+    dirs = 1 if log_dirs is None else log_dirs
+    if not 1 <= dirs <= MOST_LOG_DIRS:
+        raise InputError("log_dirs", f"{dirs}: expected 1 to {MOST_LOG_DIRS}")
     count = max(BROKERS, len(racks or ())) if brokers is None else brokers
     if not 1 <= count <= MOST_BROKERS:
         raise InputError("brokers", f"{count}: expected 1 to {MOST_BROKERS}")
     if racks is None:
-        return [Node(number + 1) for number in range(count)]
+        return [Node(number + 1, log_dirs=dirs) for number in range(count)]
     names = [checked(rack, "racks") for rack in racks]
     if not names or len(names) > count:
         raise InputError(
             "racks", f"{len(names)} racks for {count} brokers: expected a broker for each rack"
         )
-    return [Node(number + 1, names[number % len(names)]) for number in range(count)]
+    return [Node(number + 1, names[number % len(names)], log_dirs=dirs) for number in range(count)]
 
 
 def checked(rack: str | None, option: str) -> str | None:

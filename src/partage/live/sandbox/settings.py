@@ -46,9 +46,9 @@ def settings_of(
     nodes: Mapping[int, Node],
     folder: Path,
     listeners: tuple[str, ...],
-    security: Mapping[str, object],
+    more: Mapping[str, object],
 ) -> dict[str, object]:
-    """The settings of a node among ``nodes``, with its data in ``folder``; ``security`` overrides
+    """The settings of a node among ``nodes``, with its data in ``folder``; ``more`` overrides
     them."""
     copies = min(3, len(nodes) - 1)
     names = listeners if node.id else ("CONTROLLER",)
@@ -60,12 +60,12 @@ def settings_of(
         "listeners": ",".join(
             f"{name}://{address}" for name, address in zip(names, node.addresses, strict=True)
         ),
-        "log.dirs": folder / "data",
+        "log.dirs": ",".join(str(folder / name) for name in node.data),
         "default.replication.factor": copies,
         "offsets.topic.replication.factor": copies,
         "transaction.state.log.replication.factor": copies,
         "share.coordinator.state.topic.replication.factor": copies,
-        **security,
+        **more,
     }
     if node.rack is not None:
         found["broker.rack"] = node.rack

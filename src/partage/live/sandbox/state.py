@@ -26,6 +26,7 @@ class State:
     secure: bool
     folder: Path
     nodes: tuple[Node, ...]
+    assignor: bool = False
 
     def write(self, path: Path) -> None:
         """Write the file atomically; one that is there was read before."""
@@ -35,6 +36,7 @@ class State:
             "cluster_id": self.cluster_id,
             "folder": str(self.folder),
             "secure": self.secure,
+            "assignor": self.assignor,
             "nodes": [asdict(node) for node in self.nodes],
         }
         write_file(path, to_json(state, indent=1), root=path.parent, recognised=True)
@@ -53,13 +55,14 @@ class State:
             numbers = [
                 number
                 for node in nodes
-                for number in (node.id, node.port, node.pid or 1, *node.more_ports)
+                for number in (node.id, node.port, node.pid or 1, node.log_dirs, *node.more_ports)
             ]
             if not all(type(n) is int and n >= 0 for n in numbers) or nodes[0].id != CONTROLLER:
                 raise ValueError
             secure = bool(state.get("secure", False))
             kafka, cluster_id = str(state["kafka"]), str(state["cluster_id"])
-            return cls(kafka, cluster_id, secure, Path(state["folder"]), nodes)
+            assignor = bool(state.get("assignor", False))
+            return cls(kafka, cluster_id, secure, Path(state["folder"]), nodes, assignor)
         except MISSHAPEN:
             raise InputError(
                 where, "is not the state of a sandbox, or of another version of partage"

@@ -1,4 +1,8 @@
-"""Parquet and ORC files. Columns keep their types; a rejected row is shown as JSON."""
+"""Parquet, ORC and Avro files. Columns keep their types; a rejected row is shown as JSON.
+
+Spark reads Avro with a jar that it does not have: it is added to the session when first needed. Of
+Avro files it reads the schema of one; columns that another file lacks are null there.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as sf
 
+from partage.jars import fetched_jars, locked_versions
+from partage.pipeline.sources import added_jars
 from partage.pipeline.sources.files import literal
-from partage.pipeline.sources.frames import canonical
+from partage.pipeline.sources.frames import canonical, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from partage.pipeline.sources.files import Files
+
+_AVRO = "spark-avro_2.13"
 
 _DIFFERENT = re.compile("(?i)CANNOT_MERGE|failed (to )?merg")
 
@@ -31,6 +39,26 @@ def parquet(spark: SparkSession, files: Files) -> list[DataFrame]:
 def orc(spark: SparkSession, files: Files) -> list[DataFrame]:
     """As ``parquet``."""
     return list(_read(spark, files, "orc"))
+
+
+def avro(spark: SparkSession, files: Files) -> list[DataFrame]:
+    """A frame for all files."""
+    try:
+        return list(_read(spark, files, "avro"))
+    except AnalysisException as error:
+        if not added_jars.is_missing(error):
+            raise
+    add_avro(spark)
+    return list(_read(spark, files, "avro"))
+
+
+def add_avro(spark: SparkSession) -> None:
+    """Add Spark's Avro reader to the session. Raises PartageError."""
+    number = added_jars.fitting(locked_versions(_AVRO))
+    instead = f"start Spark with --conf spark.jars.packages=org.apache.spark:{_AVRO}:VERSION"
+    added_jars.add_jars(
+        spark, fetched_jars(f"{_AVRO}-{number}", f"Spark's Avro reader {number}", instead)
+    )
 
 
 def _read(spark: SparkSession, files: Files, form: str) -> Iterator[DataFrame]:
@@ -50,4 +78,6 @@ def _read(spark: SparkSession, files: Files, form: str) -> Iterator[DataFrame]:
             yield from _read(spark, replace(files, named=named, pattern=pattern, names=names), form)
         return
     more = files.in_names(sf.col("_metadata.file_path"), files.row_type.known(found))
+    more = {name: column for name, column in more.items() if name not in files.columns}
+    frame = renamed(frame, files.row_type, files.named, files.columns)
     yield canonical(frame, files.row_type, files.named, more, files.origin())

@@ -37,7 +37,9 @@ def read(spark: SparkSession, files: Files) -> list[DataFrame]:
     )
     sharing: dict[str, list[str]] = defaultdict(list)
     for file, source, header in headers.sort("file").collect():
-        files.row_type.check_columns(_names(header, files.row_type, source), source)
+        names = _names(header, files.row_type, source)
+        files.known(names)
+        files.row_type.check_columns([*names, *files.columns], source)
         sharing[header].append(file)
     if not sharing:
         raise InputError(files.named, "is empty")
@@ -61,9 +63,8 @@ def _names(header: str, row_type: RowType, where: str) -> list[str]:
 
 def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
     names = _names(header, files.row_type, files.named)
-    known = {theirs: name for name, theirs in files.row_type.known(names).items()}
-    # Columns are addressed by position: other columns may have any name, or none.
-    fields = [known.get(name, f"_{i}") for i, name in enumerate(names)]
+    # Columns are addressed by position: others may have any name, or none.
+    fields = [f"_{position}" for position in range(len(names))]
     schema = ", ".join(f"`{name}` string" for name in (*fields, _BROKEN))
     options = {
         "columnNameOfCorruptRecord": _BROKEN,
@@ -77,6 +78,7 @@ def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
         sf.col(f"record.{_BROKEN}").isNotNull(),
         sf.lit(f"line does not have the header's {len(names)} fields"),
     )
-    wanted = [sf.col(f"record.{name}") for name in known.values()]
+    known = files.known(names)
+    wanted = [sf.col(f"record._{names.index(known[name])}").alias(name) for name in known]
     typed = rows.select("line", "source", broken.alias("broken"), *wanted)
     return files.row_type.canonical(typed, sf.col("line"), files.named)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -37,10 +37,27 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How files of records are read. ``columns``: theirs by the name of ours, fields of structures
+    as ``payload.id``; ``left_out``: files to leave out."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()
+
+    def of(self, row_type: RowType) -> Reading:
+        """How files of this type are read: only those of records have other columns."""
+        return self if row_type == RECORDS else replace(self, columns={})
+
+
+AS_THEY_ARE = Reading()
+
+
+@dataclass(frozen=True)
 class Files:
     """The files of a format under a path: the user's name for it (``named``), Spark's ``pattern``
     (or several), the file names, and the type of their rows. ``origins``: whether the file of each
-    row is wanted; Spark carries the names of files along with every row as soon as one is used."""
+    row is wanted; Spark carries the names of files along with every row as soon as one is used.
+    ``columns``: see ``Reading``."""
 
     named: str
     pattern: str | list[str]
@@ -48,6 +65,19 @@ class Files:
     names: tuple[str, ...]
     row_type: RowType = RECORDS
     origins: bool = True
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def known(self, found: Iterable[str], *, nested: bool = False) -> dict[str, str]:
+        """The input columns among those found: by name here, their name there; ``nested``: or their
+        path in a structure. Raises InputError for a mapped one that is missing."""
+        names = list(found)
+        known = {**self.row_type.known(names), **self.columns}
+        for name, theirs in self.columns.items():
+            if theirs not in names and not (nested and theirs.partition(".")[0] in names):
+                raise no_such_column(self.named, name, theirs, names)
+        # A mapped column replaces those that could provide the same.
+        replaced = self.row_type.alternatives(self.columns)
+        return {n: theirs for n, theirs in known.items() if n in self.columns or n not in replaced}
 
     def reader(self, spark: SparkSession) -> DataFrameReader:
         """A reader for exactly these files under ``pattern``."""
@@ -86,6 +116,12 @@ class Files:
             sf.col("_metadata.file_path").alias("file"),
             sf.col("_metadata.file_block_start").alias("start"),
         ).where(sf.trim("line") != "")
+
+
+def no_such_column(where: str, name: str, theirs: str, found: Iterable[str]) -> InputError:
+    """The error for a mapping of columns to one that is not there."""
+    seen = ", ".join(list(found)[:12])
+    return InputError(where, f"{name}={theirs}: no such column or field (found: {seen})")
 
 
 def list_files(spark: SparkSession, path: str) -> list[str]:

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
-from partage.errors import InputError
+from partage.pipeline.sources.files import no_such_column
 
 SCHEME = "table:"
 
@@ -66,25 +66,26 @@ def mapped(
     frame: DataFrame, row_type: RowType, where: str, columns: Mapping[str, str]
 ) -> DataFrame:
     """``canonical`` with a mapping from input columns to columns or fields of the frame."""
-    if unknown := [name for name in columns if name not in row_type.input_columns]:
-        accepted = ", ".join(row_type.input_columns)
-        raise InputError(where, f"{unknown[0]}: is not a column of {row_type.name} ({accepted})")
+    row_type.check_mapping(columns, where)
+    return canonical(renamed(frame, row_type, where, columns), row_type, where, {})
+
+
+def renamed(
+    frame: DataFrame, row_type: RowType, where: str, columns: Mapping[str, str]
+) -> DataFrame:
+    """The frame with the mapped columns in place of those that could provide the same."""
+    if not columns:
+        return frame
     for name, theirs in columns.items():
         try:
             frame.select(sf.col(theirs)).columns  # noqa: B018
         except AnalysisException:
-            seen = ", ".join(frame.columns[:12])
-            problem = f"{name}={theirs}: no such column or field (found: {seen})"
-            raise InputError(where, problem) from None
-    # A mapped column replaces those that could provide the same.
-    others = {
-        name for field in row_type.fields if field.takes.keys() & columns for name in field.takes
-    }
-    left = frame.select(
+            raise no_such_column(where, name, theirs, frame.columns) from None
+    others = row_type.alternatives(columns)
+    return frame.select(
         *(_exactly(theirs) for theirs in frame.columns if theirs.lower() not in others),
         *(sf.col(theirs).alias(name) for name, theirs in columns.items()),
     )
-    return canonical(left, row_type, where, {})
 
 
 def _exactly(name: str) -> Column:

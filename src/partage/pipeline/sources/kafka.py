@@ -21,7 +21,6 @@ import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -35,7 +34,7 @@ from partage.jars import fetched_jars, jars_at_hand, locked_versions
 from partage.kafka_names import TOPIC_LENGTH
 from partage.period import ALWAYS, Period
 from partage.pipeline.records import canonical
-from partage.pipeline.session import is_connect
+from partage.pipeline.sources import added_jars
 from partage.properties import NAME, Settings, addresses, read_settings
 from partage.redaction import without_login
 
@@ -163,14 +162,9 @@ def _load(spark: SparkSession, url: KafkaUrl) -> DataFrame:
     try:
         return reader.load()
     except AnalysisException as error:
-        if "Failed to find data source" not in str(error) and "DATA_SOURCE_NOT" not in str(error):
+        if not added_jars.is_missing(error):
             raise
-    for jar in sorted(connector().glob("*.jar")):
-        if is_connect(spark):
-            spark.addArtifact(str(jar))
-        else:
-            escaped = str(jar).replace("'", "\\'")
-            spark.sql(f"ADD JAR '{escaped}'")
+    added_jars.add_jars(spark, connector())
     return reader.load()
 
 
@@ -229,13 +223,7 @@ def _wanted() -> Path | str:
         raise InputError(
             CONNECTOR, f"{configured!r}: expected a folder of jars, or one of {', '.join(known)}"
         )
-    release = _release(version("pyspark"))
-    return configured or max((one for one in known if _release(one) <= release), key=_release)
-
-
-def _release(number: str) -> tuple[int, ...]:
-    """Major and minor version."""
-    return tuple(int(part) for part in number.split(".")[:2])
+    return configured or added_jars.fitting(known)
 
 
 def _check_listening(url: KafkaUrl) -> None:

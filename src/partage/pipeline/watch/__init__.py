@@ -5,9 +5,10 @@ stream ─ batches ┬ windows ─ store      closed by the watermark, written e
 """
 
 from partage.pipeline.watch.batches import Rules
+from partage.pipeline.watch.events import trouble
 from partage.pipeline.watch.fairness import ClusterFile
 from partage.pipeline.watch.run import watch
 from partage.pipeline.watch.store import Settings, check
 from partage.pipeline.watch.stream import stream
 
-__all__ = ["ClusterFile", "Rules", "Settings", "check", "stream", "watch"]
+__all__ = ["ClusterFile", "Rules", "Settings", "check", "stream", "trouble", "watch"]

@@ -42,13 +42,21 @@ Render = Callable[[dict[str, Any], str], str]
 @dataclass(frozen=True)
 class Rules:
     """``window``, ``allowed_lateness`` and ``over`` are in seconds; ``moves``: whether a new plan
-    may move data. See ``partage watch``."""
+    may move data; ``min_traffic``: of the busiest broker, in bytes per second. See ``partage
+    watch``."""
 
     window: int
     allowed_lateness: int
     over: int
     alert_above: float
     moves: bool
+    min_traffic: float = 0.0
+
+    def unfair(self, before: bool, found: Fairness | None) -> bool:
+        """Whether the load is uneven; as ``before`` while there is too little of it to judge."""
+        if self.min_traffic and (found is None or found.rate < self.min_traffic):
+            return before
+        return found is not None and found.value > self.alert_above
 
 
 class Batches:
@@ -184,7 +192,7 @@ class Batches:
         self._report_unknown(measured.not_in_cluster)
         self._fairness = found = fairness(cluster, measured.bytes_per_second)
         threshold = self._rules.alert_above
-        unfair = found is not None and found.value > threshold
+        unfair = self._rules.unfair(state.unfair, found)
         if found is not None and unfair and not state.unfair:
             self._alert(state.end, found, cluster, profile)
         elif state.unfair and not unfair:

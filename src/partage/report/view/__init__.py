@@ -30,7 +30,7 @@ from partage.report.view.counting import (
 )
 from partage.report.view.criteria import MARKS, Rating, criteria_of
 from partage.report.view.data import PlanData
-from partage.report.view.loads import Load, balanced_loads, loads_of, rack_positions, racks_of
+from partage.report.view.loads import Load, known_loads, loads_of, rack_positions, racks_of
 
 __all__ = ["MARKS", "Load", "Rating", "View", "view"]
 
@@ -69,7 +69,7 @@ def view(document: Mapping[str, Any], where: str = MARKER) -> View:
     usable = np.array([broker.usable for broker in brokers], dtype=np.bool_)
     capacity = np.array([broker.capacity for broker in brokers], dtype=np.float64)
     figures = file.figures
-    loads = balanced_loads(figures.before.resources, figures.after.resources) or loads_of(
+    loads = known_loads(figures.before.resources, figures.after.resources) or loads_of(
         before, after, size, rate, usable, capacity
     )
     takeover, lost = takeovers(after, usable)

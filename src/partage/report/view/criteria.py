@@ -44,6 +44,7 @@ def criteria_of(plan: PlanData) -> tuple[Criterion, ...]:
         _determinism(plan),
         _after_failure(plan),
         *_after_rack_failure(plan),
+        *_log_dirs(plan),
     )
 
 
@@ -65,12 +66,25 @@ def _storage(plan: PlanData) -> Criterion:
     return Criterion("storage", "Storage", before, after, rating, note)
 
 
+def _log_dirs(plan: PlanData) -> Iterator[Criterion]:
+    """The fullest log dir, where the plan chooses those of new replicas."""
+    if (found := plan.figures.log_dirs) is None:
+        return
+    met = found.fullest <= found.bound
+    note = "proven minimum" if met else f"at least {found.bound:.1%} for any choice of log dirs"
+    rating: Rating = "good" if met else "limit"
+    text = f"fullest {found.fullest:.1%}"
+    yield Criterion("log dirs", "Log dirs", units.MISSING, text, rating, note)
+
+
 def _leaders(plan: PlanData) -> Criterion:
     if plan.by_rate is not None:
         return _led_rates(plan, plan.by_rate)
     rating, note = _even("leader", _difference(plan.figures.leaders_per_broker))
     if rating == "bad" and plan.options.get("balance") == "load":
         rating, note = "limit", "balanced by load, not by count"
+    elif rating == "bad" and plan.relieves_loads:
+        rating, note = "limit", "--relieve changes few leaders"
     elif rating == "bad" and plan.proven(StageName.LEADERS):
         rating, note = "good", "proven as even as possible"
     before = units.span(plan.figures_before.leaders_per_broker)
@@ -106,7 +120,7 @@ def _even(noun: str, difference: int) -> tuple[Rating, str]:
 
 def _balanced_instead_of_replicas(plan: PlanData) -> str:
     if plan.options.get("relieve"):
-        return "disk usage"
+        return "limits of loads" if plan.relieves_loads else "disk usage"
     balance = plan.options.get("balance")
     return str(balance) if balance in ("bytes", "load") else ""
 

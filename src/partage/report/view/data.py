@@ -88,6 +88,11 @@ class PlanData:
         return self.file.figures.after
 
     @property
+    def relieves_loads(self) -> bool:
+        """Whether the plan only keeps limits of loads, not of disks alone."""
+        return "=" in str(self.options.get("relieve", ""))
+
+    @property
     def options(self) -> Mapping[str, OptionValue]:
         """The options that differ from their defaults."""
         return self.file.options

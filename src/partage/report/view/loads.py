@@ -19,7 +19,7 @@ Unit = Literal["count", "bytes", "rate"]
 class Load:
     """One quantity per broker: [B] before, [B] after, [B] the fair share of what is after.
 
-    ``rows`` [B]: its bands, headroom and hottest partitions, if the plan balances every load."""
+    ``rows`` [B]: bands, headroom and hottest partitions, where every load is known."""
 
     key: str
     title: str
@@ -28,6 +28,11 @@ class Load:
     after: Floats
     fair: Floats
     rows: tuple[BrokerLoad, ...] = ()
+
+    @property
+    def banded(self) -> bool:
+        """Whether the plan aims at a band."""
+        return any(row.band is not None for row in self.rows)
 
     def text(self, value: float) -> str:
         """One of its values with its unit."""
@@ -106,7 +111,7 @@ def loads_of(
     return tuple(loads)
 
 
-_BALANCED: Mapping[str, tuple[str, str, Unit]] = {
+_RESOURCES: Mapping[str, tuple[str, str, Unit]] = {
     "replicas": ("replicas", "Replicas", "count"),
     "leaders": ("leaders", "Leaders", "count"),
     "disk": ("bytes", "Bytes", "bytes"),
@@ -117,11 +122,11 @@ _BALANCED: Mapping[str, tuple[str, str, Unit]] = {
 """By resource of the figures, the key, title and unit of the load."""
 
 
-def balanced_loads(
+def known_loads(
     before: Mapping[str, ResourceFigures], after: Mapping[str, ResourceFigures]
 ) -> tuple[Load, ...]:
-    """The loads of a plan that balances all of them, from its figures; none of another plan."""
-    if not all(name in before and name in after and after[name].brokers for name in _BALANCED):
+    """Every load, from a plan's figures; none where they are not known."""
+    if not all(name in before and name in after and after[name].brokers for name in _RESOURCES):
         return ()
     return tuple(
         Load(
@@ -131,7 +136,7 @@ def balanced_loads(
             fair=_fair_shares(after[name]),
             rows=tuple(after[name].brokers),
         )
-        for name, names in _BALANCED.items()
+        for name, names in _RESOURCES.items()
     )
 
 

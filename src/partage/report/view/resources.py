@@ -1,8 +1,8 @@
-"""The loads that a plan balances, each against its band; and of each broker the highest one."""
+"""Every load of the brokers, against its band if the plan aims at one; and the highest of each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,9 +30,11 @@ def _text(name: str, value: float) -> str:
     return units.size(value) if name == "disk" else units.rate(value)
 
 
-RESOURCES_NOTE = (
-    "lowest and highest broker, its band, a proven bound on the highest, and the worst survivor "
-    "if any one broker fails / its bound, in % of the fair share"
+_AIMED = "lowest and highest broker, its band,"
+_COUNTED = "lowest and highest broker,"
+_NOTE = (
+    "a proven bound on the highest, and the worst survivor if any one broker fails / its bound, "
+    "in % of the fair share"
 )
 HIGHEST_NOTE = (
     "of disk, bytes in and bytes out, in % of the broker's fair share; hottest partition: adds "
@@ -42,23 +44,29 @@ HIGHEST_NOTE = (
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """A load over all brokers as text; ``within``: whether every broker is in its band."""
+    """A load over all brokers as text; ``within``: whether every broker is in its band (None, with
+    an empty ``band``: the plan aims at none)."""
 
     name: str
     fair: str
     before: str
     after: str
-    within: bool
+    within: bool | None
     band: str
     bound: str
     survivor: str
 
 
 def resource_rows(before: PlanFigures, after: PlanFigures) -> list[ResourceRow]:
-    """A row per load; none if the plan does not balance them all."""
+    """A row per load; none where loads are not known."""
     return [
         _resource_row(name, before.resources[name], now) for name, now in after.resources.items()
     ]
+
+
+def resources_note(rows: Iterable[ResourceRow]) -> str:
+    """What the columns are."""
+    return f"{_AIMED if any(row.band for row in rows) else _COUNTED} {_NOTE}"
 
 
 def _resource_row(name: str, was: ResourceFigures, now: ResourceFigures) -> ResourceRow:
@@ -68,14 +76,14 @@ def _resource_row(name: str, was: ResourceFigures, now: ResourceFigures) -> Reso
     def span(low: float, high: float) -> str:
         return f"{share(low)}–{share(high)}"
 
-    failure = now.after_failure
+    failure, band = now.after_failure, now.band
     return ResourceRow(
         name=LOAD_WORDS[name],
         fair=_text(name, now.fair),
         before=span(was.min, was.max),
         after=span(now.min, now.max),
-        within=now.band[0] <= now.min and now.max <= now.band[1],
-        band=span(*now.band),
+        within=None if band is None else band[0] <= now.min and now.max <= band[1],
+        band="" if band is None else span(*band),
         bound=share(now.bound),
         survivor=f"{share(failure.max)} / {share(failure.bound)}" if failure else "",
     )
@@ -84,19 +92,20 @@ def _resource_row(name: str, was: ResourceFigures, now: ResourceFigures) -> Reso
 @dataclass(frozen=True)
 class HighestLoad:
     """The load of a broker (its ``position``) that is highest compared with its fair share; texts,
-    and ``within``: whether it is in its band. ``headroom``: of the resource with the least."""
+    and ``within``: whether it is in its band (None: the plan aims at none). ``headroom``: of the
+    resource with the least."""
 
     position: int
     load: str
     share: str
     band: str
-    within: bool
+    within: bool | None
     partition: str
     headroom: str
 
 
 def highest_loads(after: PlanFigures) -> list[HighestLoad]:
-    """A row per broker that may hold replicas, of a plan that balances every load."""
+    """A row per broker that may hold replicas, where loads are known."""
     if not all(now.brokers for now in after.resources.values()):
         return []
     names = [name for name in LOAD_WORDS if name in after.resources]
@@ -104,7 +113,7 @@ def highest_loads(after: PlanFigures) -> list[HighestLoad]:
     rows = (
         _highest(i, dict(zip(names, loads, strict=True)))
         for i, loads in enumerate(columns)
-        if loads[0].band is not None
+        if loads[0].fair is not None
     )
     return [row for row in rows if row is not None]
 
@@ -114,15 +123,15 @@ def _highest(position: int, loads: dict[str, BrokerLoad]) -> HighestLoad | None:
     if not bytes_of:
         return None
     name, row = max(bytes_of.items(), key=lambda one: one[1].load / (one[1].fair or 1))
-    fair, band = row.fair or 1, row.band or (0, 0)
+    fair, band = row.fair or 1, row.band
     free = {name: row.headroom for name, row in loads.items() if row.headroom is not None}
     scarcest = min(free, key=free.__getitem__, default=None)
     return HighestLoad(
         position=position,
         load=LOAD_WORDS[name],
         share=units.of_fair(row.load, fair),
-        band="–".join(units.of_fair(end, fair) for end in band),
-        within=band[0] <= row.load <= band[1],
+        band="–".join(units.of_fair(end, fair) for end in band or ()),
+        within=None if band is None else band[0] <= row.load <= band[1],
         partition=row.hottest or units.MISSING,
         headroom=f"{LOAD_WORDS[scarcest]} {percent(free[scarcest])}" if scarcest else "",
     )

@@ -51,6 +51,8 @@ def _moves(plan: PlanData) -> str:
 def _nothing_to_do(plan: PlanData) -> str:
     if "reassignment" in plan.options:
         return "Nothing to do: every given replica list is in place."
+    if plan.options.get("relieve") and not plan.options.get("no_moves"):
+        return "Nothing to do: every broker is below the limit."
     if plan.figures.settled:
         return "Nothing to do: the cluster is already as balanced as the rules allow."
     return "Nothing to do: the plan changes nothing."
@@ -117,6 +119,8 @@ def fairest_moves(plan: PlanData) -> str:
 def comparable(plan: PlanData) -> str:
     """The plans with which this one is compared: "every plan *that is as balanced* …"."""
     if plan.bytes_bound is not None:
+        if plan.relieves_loads:
+            return "that keeps the limits"
         return "that relieves the disks" if plan.options.get("relieve") else AS_BALANCED
     budget = plan.stage(StageName.BUDGET)
     if plan.moves == plan.options.get("max_moves") or not (budget is None or budget.proven):

@@ -1,0 +1,124 @@
+"""Puts replicas into the log dirs that a plan names (KIP-113).
+
+A reassignment names brokers, not log dirs. Those are named to each broker itself, with
+AlterReplicaLogDirs. Before the reassignment the broker has no replica yet: it answers that this is
+not available, and remembers the log dir for when it creates the replica. Kafka's tool sends the
+request afterwards, again and again for ten seconds, by when the copying may have begun elsewhere.
+
+A broker that restarts in between has forgotten the log dir. So the log dirs of a wave are compared
+with the plan until they agree, and where a replica is in another one the same request moves it. The
+broker copies it beside the old one, as a *future* replica, and changes over when it has caught up.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafka import errors as kafka_errors
+
+from partage.live.admin.connection import describe_error
+from partage.live.admin.states import Key
+from partage.live.execution.changes import Change
+from partage.live.execution.retrying_admin import RetryingAdmin
+
+_REFUSED = (kafka_errors.KafkaStorageError, kafka_errors.LogDirNotFoundError)
+"""The log dir is offline, or the broker has none of this path."""
+
+
+class Placed(NamedTuple):
+    """Where a replica is: its log dir, and the one that it is being copied to."""
+
+    path: str | None = None
+    future: str | None = None
+
+
+class LogDirs:
+    """The log dirs of one run's changes."""
+
+    def __init__(self, admin: RetryingAdmin) -> None:
+        self._admin = admin
+        self._settled: set[tuple[Key, int]] = set()
+
+    def request(self, changes: Iterable[Change], alive: Iterable[int]) -> dict[Key, str]:
+        """Name the log dirs of changes to their brokers. Returns the partitions that a broker
+        refused, with the reason; ``misplaced`` asks those again that do not answer now."""
+        return self._alter({change.key: change.placing for change in changes}, alive)
+
+    def back(self, changes: Iterable[Change], alive: Iterable[int]) -> None:
+        """End moves between the log dirs of a broker where they began."""
+        moved: dict[Key, dict[int, str]] = {}
+        for change in changes:
+            origin = dict(change.origin_dirs)
+            moved[change.key] = {b: origin[b] for b in change.placing if b in origin}
+        self._alter(moved, alive)
+
+    def misplaced(
+        self, changes: Iterable[Change], alive: Iterable[int]
+    ) -> tuple[list[Change], dict[Key, str]]:
+        """Changes with a replica that is not in its log dir yet, of which those that are not on
+        their way are requested; and the partitions that a broker refused, with the reason."""
+        wanted = [
+            (change, broker, path)
+            for change in changes
+            for broker, path in change.placing.items()
+            if (change.key, broker) not in self._settled
+        ]
+        alive = set(alive)
+        where = self._described(((change.key, broker) for change, broker, _ in wanted), alive)
+        left: dict[Key, Change] = {}
+        again: dict[Key, dict[int, str]] = defaultdict(dict)
+        for change, broker, path in wanted:
+            placed = where.get((change.key, broker), Placed())
+            if placed == (path, None):
+                self._settled.add((change.key, broker))
+                continue
+            left[change.key] = change
+            if placed.future != path:
+                again[change.key][broker] = path
+        refused = self._alter(again, alive)
+        return [change for key, change in left.items() if key not in refused], refused
+
+    def unsettled(self, changes: Iterable[Change], alive: Iterable[int]) -> dict[Key, str]:
+        """Partitions with a replica that is not in its log dir, with where it is instead; asks for
+        nothing."""
+        changes, alive = list(changes), set(alive)
+        keys = ((change.key, broker) for change in changes for broker in change.placing)
+        where = self._described(keys, alive)
+        return {
+            change.key: f"on broker {broker} in log dir {found.path or 'unknown'}, not {path}"
+            for change in changes
+            for broker, path in change.placing.items()
+            if (found := where.get((change.key, broker), Placed())) != (path, None)
+        }
+
+    def _alter(
+        self, wanted: Mapping[Key, Mapping[int, str]], alive: Iterable[int]
+    ) -> dict[Key, str]:
+        refused: dict[Key, str] = {}
+        for broker in sorted(set(alive) & {b for paths in wanted.values() for b in paths}):
+            paths = {key: own[broker] for key, own in wanted.items() if broker in own}
+            for key, error in self._admin.alter_log_dirs(broker, paths).items():
+                if issubclass(error, _REFUSED):
+                    offline = issubclass(error, kafka_errors.KafkaStorageError)
+                    why = "offline" if offline else "not there"
+                    refused[key] = f"log dir {paths[key]} of broker {broker} is {why}"
+                elif not issubclass(error, kafka_errors.RetriableError):
+                    refused[key] = f"broker {broker}: {describe_error(error)}"
+        return refused
+
+    def _described(
+        self, replicas: Iterable[tuple[Key, int]], alive: set[int]
+    ) -> dict[tuple[Key, int], Placed]:
+        by_broker: dict[int, list[Key]] = defaultdict(list)
+        for key, broker in replicas:
+            if broker in alive:
+                by_broker[broker].append(key)
+        found: dict[tuple[Key, int], Placed] = {}
+        for broker, keys in sorted(by_broker.items()):
+            for key, path, is_future in self._admin.log_dirs(broker, keys):
+                at = key, broker
+                now = found.get(at, Placed())
+                found[at] = Placed(now.path, path) if is_future else Placed(path, now.future)
+        return found

@@ -1,0 +1,73 @@
+"""``--skip-damaged``: find the files that cannot be read to their end, so that they are left out.
+
+Spark can ignore damaged files, too, but keeps the rows before the damage, and counts nothing. So
+every file is read once before it is measured. A job ends at the first damaged file that it meets:
+then the files are halved, and each half is read by itself, until every group is whole or one file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from partage.errors import InputError
+from partage.pipeline.progress import Progress, reported
+from partage.pipeline.rows import RowType
+from partage.pipeline.session import DamagedFileError, spark_errors
+from partage.pipeline.sources import (
+    Reading,
+    frames,
+    kafka,
+    known_suffixes,
+    list_files,
+    read_files,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NO_FILES = (kafka.SCHEME, frames.SCHEME)
+
+
+def without_damaged(
+    spark: SparkSession,
+    given: Mapping[RowType, Sequence[str | os.PathLike[str]]],
+    reading: Reading,
+    progress: Progress | None,
+) -> Reading:
+    """The same way of reading that leaves out the damaged files under the paths of each row type.
+    Raises InputError for a path that does not exist."""
+    found: set[str] = set()
+    with reported(spark, progress, "looking for damaged files"):
+        for row_type, paths in given.items():
+            own = reading.of(row_type)
+            for path in [os.fspath(path) for path in paths]:
+                if not path.startswith(_NO_FILES):
+                    with spark_errors(path):
+                        names = list_files(spark, path)
+                    known = [name for name in names if name.endswith(known_suffixes(row_type))]
+                    found.update(_damaged(spark, known, row_type, own))
+    return replace(reading, left_out=frozenset(found))
+
+
+def _damaged(
+    spark: SparkSession, names: Sequence[str], row_type: RowType, reading: Reading
+) -> Iterator[str]:
+    if not names:
+        return
+    try:
+        with spark_errors():
+            rows = read_files(spark, names, row_type, reading=reading)
+            wanted = rows.select(*row_type.columns, "valid")
+            wanted.write.format("noop").mode("overwrite").save()
+    except DamagedFileError:
+        if len(names) == 1:
+            yield names[0]
+            return
+        half = len(names) // 2
+        for own in (names[:half], names[half:]):
+            yield from _damaged(spark, own, row_type, reading)
+    except InputError:
+        return  # another error, which measuring reports

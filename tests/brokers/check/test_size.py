@@ -1,0 +1,196 @@
+"""size.json: the number of brokers is derived again, and forged numbers are refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partage.brokers.check import check
+from partage.brokers.check.plan_columns import PlanColumns
+from partage.brokers.check.schema import MalformedError
+from partage.brokers.check.size import check_size
+from partage.brokers.posing import posed
+from partage.brokers.sizing import ClusterSize, Requirement, fewest_brokers
+from partage.brokers.solving import solve
+from partage.cluster import Cluster
+from partage.errors import CannotError
+from partage.units import Percent
+from tests.profiles import seeds
+
+Path_ = tuple[Any, ...]
+
+
+def cluster_of(chance: random.Random, racks: int, partitions: int) -> Cluster:
+    """Brokers in ``racks`` (0: without), with all capacities; some stand out."""
+    count = max(3, racks * chance.randint(1, 3))
+    brokers = [
+        {
+            "id": b,
+            "rack": "abcd"[b % racks] if racks else None,
+            "disk_bytes": 1000 * chance.choice([1, 1, 1, 2]),
+            "network_in_bytes_per_second": 800,
+            "network_out_bytes_per_second": chance.choice([1500, 1500, 900]),
+            "alive": b != 1 or chance.random() < 0.8,
+        }
+        for b in range(count)
+    ]
+    rows = []
+    for p in range(partitions):
+        factor = chance.choice([1, 2, 2, 3])
+        rows.append(
+            {
+                "topic": "t",
+                "partition": p,
+                "replicas": chance.sample(range(count), factor),
+                "size_bytes": chance.randint(1, 300),
+                "bytes_in_per_second": chance.randint(0, 60),
+                "bytes_out_per_second": chance.randint(0, 120),
+            }
+        )
+    return Cluster.from_json({"brokers": brokers, "partitions": rows})
+
+
+def written(found: ClusterSize, directory: Path) -> Path:
+    made = solve(posed(found.cluster, found.plan_options()))
+    made.write(directory, found.files())
+    return directory
+
+
+@pytest.fixture(
+    scope="module",
+    params=["rack", *(pytest.param(one, marks=pytest.mark.long) for one in ("broker", "none"))],
+)
+def sized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    cluster = cluster_of(random.Random(4), 3, 14)
+    found = fewest_brokers(cluster, Requirement(Percent.of("20%"), request.param))
+    return written(found, tmp_path_factory.mktemp("sized") / "plan")
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_what_the_search_finds_is_sound(seed: int, tmp_path: Path) -> None:
+    """Both derive the same bounds and figures, each with its own code."""
+    chance = random.Random(seed)
+    cluster = cluster_of(chance, chance.choice([0, 2, 3, 4]), chance.randint(2, 12))
+    survive = "broker" if not cluster.rack_names else chance.choice(["broker", "rack", "none"])
+    asked = Requirement(Percent.of(chance.choice(["0%", "20%", "33.3%"])), survive)
+    try:
+        found = fewest_brokers(cluster, asked)
+    except CannotError:
+        pytest.skip("no number of brokers suffices")
+    result = check(written(found, tmp_path / "plan"))
+    assert result.defects == []
+    assert any("size.json" in line for line in result.held)
+    fewest = [line for line in result.not_proven if line.startswith("size.json brokers:")]
+    assert len(fewest) == (not found.proven)
+
+
+def leaves(value: Any, path: Path_ = ()) -> Iterator[Path_]:
+    """The places of all leaves."""
+    if isinstance(value, (dict, list)):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, one in inner:
+            yield from leaves(one, (*path, key))
+    else:
+        yield path
+
+
+def others(value: Any) -> list[Any]:
+    """Other values of the same kind, and of another."""
+    if isinstance(value, bool):
+        return [not value, 1, None]
+    if isinstance(value, int):
+        return [value - 1, value + 1, float(value), str(value), None]
+    if isinstance(value, float):
+        return [value * 0.9, value * 1.1, None]
+    return ["disk" if value != "disk" else "in", "total" if value != "total" else "racks", 7]
+
+
+def size_defects(plan: PlanColumns) -> list[str]:
+    try:
+        return check_size(plan)
+    except MalformedError as error:
+        return [str(error)]
+
+
+def test_every_forged_leaf_is_refused(sized: Path, tmp_path: Path) -> None:
+    path = sized / "size.json"
+    text = path.read_text()
+    value = json.loads(text)
+    plan = PlanColumns(json.loads((sized / "plan.json").read_text()), sized)
+    assert size_defects(plan) == []
+    forged = 0
+    try:
+        for place in leaves(value):
+            at = value
+            for key in place[:-1]:
+                at = at[key]
+            for other in others(at[place[-1]]):
+                if other == at[place[-1]] and type(other) is type(at[place[-1]]):
+                    continue
+                forgery = copy.deepcopy(value)
+                inside = forgery
+                for key in place[:-1]:
+                    inside = inside[key]
+                inside[place[-1]] = other
+                path.write_text(json.dumps(forgery))
+                assert size_defects(plan), (place, other)
+                forged += 1
+    finally:
+        path.write_text(text)
+    assert forged > 80
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda v: v["bounds"].pop(), "bounds is"),
+        (lambda v: v["bounds"].reverse(), "bounds is"),
+        (lambda v: v.pop("resources"), "resources: is missing"),
+        (lambda v: v.update(more=1), "more: unknown key"),
+        (lambda v: v.update(headroom="60%"), "does not keep 60% of its capacity for"),
+        (
+            lambda v: v.update(survive="broker" if v["survive"] == "none" else "none"),
+            "bounds is",
+        ),
+        (lambda v: v.update(resources={"cpu": {}}), "cpu: unknown key"),
+    ],
+)
+def test_refused(sized: Path, change: Any, problem: str) -> None:
+    path = sized / "size.json"
+    text = path.read_text()
+    value = json.loads(text)
+    change(value)
+    path.write_text(json.dumps(value))
+    try:
+        assert any(problem in line for line in check(sized).defects)
+    finally:
+        path.write_text(text)
+
+
+def test_a_forged_placement_is_refused(sized: Path) -> None:
+    """A leader with all its copies elsewhere: loads are counted from the lists."""
+    path = sized / "plan.json"
+    text = path.read_text()
+    value = json.loads(text)
+    row = max(value["partitions"]["after"], key=len)
+    row.reverse()
+    path.write_text(json.dumps(value))
+    try:
+        defects = check(sized).defects
+        assert any(line.startswith("size.json: resources is") for line in defects)
+    finally:
+        path.write_text(text)
+
+
+def test_neither_imports_the_other() -> None:
+    """The search and the check share no code but the readers and the kernel's types."""
+    root = Path(__file__).parents[3] / "src/partage/brokers"
+    source = (root / "check/size.py").read_text()
+    assert "sizing" not in source
+    assert "bin_packing" not in source

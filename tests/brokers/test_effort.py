@@ -1,0 +1,75 @@
+"""How much work plans take, counted, so that a slow-down shows on a noisy machine.
+
+Each limit is the count of today and some more: a change that needs more arcs, rounds or swaps for
+the same plans has to be better elsewhere.
+"""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from benchmarks.clusters import cluster_json
+
+import partage
+from partage.brokers import solving, survivors
+from partage.brokers.plan import Plan
+from partage.cluster import Cluster
+from partage.flow import network, primal_dual
+from partage.flow.assignment import size_swaps
+
+JOBS = {
+    "expansion": (18, 2, 0.0, {}),
+    "removal": (20, 0, 0.0, {"remove_broker": ["19", "20"]}),
+    "racks": (20, 0, 0.1, {}),
+}
+
+
+def cluster_of(brokers: int, new: int, misplaced: float) -> Cluster:
+    return Cluster.from_json(
+        cluster_json(
+            brokers=brokers, new=new, racks=5, partitions=2000, topics=80, misplaced=misplaced
+        )
+    )
+
+
+def counts_of(kind: str) -> tuple[Plan, dict[str, int]]:
+    """The plan of a job with all networks counted as large, and the work that it took."""
+    brokers, new, misplaced, options = JOBS[kind]
+    cluster = cluster_of(brokers, new, misplaced)
+    counts = {"arcs": 0, "rounds": 0, "swaps tried": 0, "decisions": 0}
+    solve, augment = network._solve, primal_dual._augment
+    candidates, decide = size_swaps._SizeSwaps._candidates, solving._decide
+
+    def counted(name, call, size=lambda *_: 1):  # type: ignore[no-untyped-def]
+        def wrapped(*args, **named):  # type: ignore[no-untyped-def]
+            counts[name] += size(*args)
+            return call(*args, **named)
+
+        return wrapped
+
+    with (
+        patch.object(network, "_LARGE", 0),
+        patch.object(survivors, "MAX_SIZE", 0),
+        patch.object(size_swaps, "_TOGETHER", 0),
+        patch.object(network, "_solve", counted("arcs", solve, lambda tail, *_: len(tail))),
+        patch.object(primal_dual, "_augment", counted("rounds", augment)),
+        patch.object(size_swaps._SizeSwaps, "_candidates", counted("swaps tried", candidates)),
+        patch.object(solving, "_decide", counted("decisions", decide)),
+    ):
+        plan = partage.plan(cluster, **options)  # type: ignore[arg-type]
+    return plan, counts
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits"),
+    [
+        ("expansion", {"arcs": 77_000, "rounds": 36, "swaps tried": 40, "decisions": 1}),
+        ("removal", {"arcs": 104_000, "rounds": 42, "swaps tried": 60, "decisions": 1}),
+        ("racks", {"arcs": 78_000, "rounds": 37, "swaps tried": 50, "decisions": 1}),
+    ],
+)
+def test_a_plan_takes_no_more_work(kind: str, limits: dict[str, int]) -> None:
+    plan, counts = counts_of(kind)
+    assert plan.settled
+    assert {name: n for name, n in counts.items() if n > limits[name]} == {}, counts
