@@ -9,7 +9,7 @@ BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra 
 # Commands start in half the time where Python may keep what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-failed test-all test-faults test-versions lint types site environment java chromium bench bench-page dist sbom jar clean
+.PHONY: demo test test-long test-failed test-all test-faults test-versions lint types site environment java chromium kerberos bench bench-page dist sbom jar clean
 .DEFAULT_GOAL := demo
 
 demo: environment java
@@ -38,7 +38,7 @@ tests/__pycache__: | environment
 # The rest: every client, security, faults, packaging, Spark clusters, and the random tests with five
 # times the examples from a new seed, which the first line shows. RANDOM_SEED=7 repeats a run.
 RANDOM_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
-test-long: environment java chromium
+test-long: environment java chromium kerberos
 	$(PYTEST) -m "long or random or hypothesis" --hypothesis-profile=thorough \
 		--hypothesis-seed=$(RANDOM_SEED) $(COVERAGE)
 
@@ -106,6 +106,9 @@ java:
 
 chromium:
 	@scripts/ensure-chromium
+
+kerberos:
+	@scripts/ensure-kerberos
 
 clean:
 	rm -rf .venv .tools .cache demo dist sbom site java/target .coverage

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -31,11 +31,20 @@ KNOWN = (
     "security.protocol",
     "sasl.mechanism",
     "sasl.jaas.config",
+    "sasl.kerberos.service.name",
+    "sasl.login.callback.handler.class",
+    "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.header.urlencode",
     "ssl.truststore.type",
     "ssl.truststore.location",
+    "ssl.truststore.password",
     "ssl.truststore.certificates",
     "ssl.keystore.type",
     "ssl.keystore.location",
+    "ssl.keystore.password",
     "ssl.keystore.certificate.chain",
     "ssl.keystore.key",
     "ssl.key.password",
@@ -51,10 +60,8 @@ UNSUPPORTED = (
             "client.callback.handler.class",
             "kerberos.kinit.cmd",
             "kerberos.min.time.before.relogin",
-            "kerberos.service.name",
             "kerberos.ticket.renew.jitter",
             "kerberos.ticket.renew.window.factor",
-            "login.callback.handler.class",
             "login.class",
             "login.connect.timeout.ms",
             "login.read.timeout.ms",
@@ -65,17 +72,12 @@ UNSUPPORTED = (
             "login.retry.backoff.max.ms",
             "login.retry.backoff.ms",
             "oauthbearer.assertion.algorithm",
-            "oauthbearer.client.credentials.client.id",
-            "oauthbearer.client.credentials.client.secret",
             "oauthbearer.clock.skew.seconds",
             "oauthbearer.expected.audience",
             "oauthbearer.expected.issuer",
-            "oauthbearer.header.urlencode",
             "oauthbearer.jwks.endpoint.url",
-            "oauthbearer.scope",
             "oauthbearer.scope.claim.name",
             "oauthbearer.sub.claim.name",
-            "oauthbearer.token.endpoint.url",
         )
     ),
     *(
@@ -85,12 +87,10 @@ UNSUPPORTED = (
             "enabled.protocols",
             "engine.factory.class",
             "keymanager.algorithm",
-            "keystore.password",
             "protocol",
             "provider",
             "secure.random.implementation",
             "trustmanager.algorithm",
-            "truststore.password",
         )
     ),
 )
@@ -111,8 +111,11 @@ NAME = re.compile(r"[a-z0-9_-]{1,20}(\.[a-z0-9_-]{1,20})+")
 
 _ADDRESS = re.compile(r"(?:[A-Za-z_]+://)?(?:[A-Za-z0-9._-]+|\[[0-9a-fA-F:.%]+\]):\d{1,5}")
 
-_JAAS_PASSWORD = re.compile(r"""(?i)\bpassword\s*=\s*["']?((?:[^"'\\;\s]|\\.)+)""")
-"""The password in a value of ``sasl.jaas.config``."""
+_JAAS_PASSWORD = re.compile(r"""(?i)\b(?:password|clientSecret)\s*=\s*["']?((?:[^"'\\;\s]|\\.)+)""")
+"""The password or client secret in a value of ``sasl.jaas.config``."""
+
+_PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""Mechanisms whose login is a user name and a password."""
 
 _LOGIN_MODULES = "org.apache.kafka.common.security"
 
@@ -124,6 +127,13 @@ class Setting:
 
     place: str
     value: str = field(repr=False)
+
+    def one_of(self, choices: Collection[str]) -> str:
+        """The value in capitals. Raises InputError unless it is one of the choices."""
+        word = self.value.strip().upper()
+        if word not in choices:
+            raise InputError(self.place, f"expected one of {', '.join(choices)}")
+        return word
 
 
 Settings: TypeAlias = Mapping[str, Setting]
@@ -175,9 +185,10 @@ def read_settings(
     for name, setting in found.items():
         _hide(name, setting.value)
     protocol = found["security.protocol"].value if "security.protocol" in found else ""
-    wants_login = protocol.strip().upper().startswith("SASL")
-    if wants_login and "sasl.jaas.config" not in found and "sasl.mechanism" in found:
-        found |= _login(found["sasl.mechanism"].value, environment)
+    mechanism = found["sasl.mechanism"].value.strip().upper() if "sasl.mechanism" in found else ""
+    wants_login = protocol.strip().upper().startswith("SASL") and mechanism in _PASSWORD_MECHANISMS
+    if wants_login and "sasl.jaas.config" not in found:
+        found |= _login(mechanism, environment)
     return found
 
 
@@ -192,7 +203,7 @@ def _login(mechanism: str, environment: Mapping[str, str]) -> dict[str, Setting]
         )
     hide(password)
     quoted = (re.sub(r'([\\"])', r"\\\1", word) for word in (user, password))
-    module = login_module(mechanism.strip().upper(), 'username="{}" password="{}"'.format(*quoted))
+    module = login_module(mechanism, 'username="{}" password="{}"'.format(*quoted))
     return {"sasl.jaas.config": Setting(PASSWORD, module)}
 
 

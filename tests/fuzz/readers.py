@@ -27,6 +27,7 @@ Damage = Callable[..., bytes]
 HOUR = 3_600_000_000
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00Z in microseconds
 LOGS = Path(__file__).parent.parent / "data" / "logs"
+STORE = Path(__file__).parent.parent / "data" / "stores" / "client.p12"
 GROUPS = Path(str(files("partage") / "data" / "groups"))
 SCENARIOS = tuple(
     name
@@ -264,6 +265,7 @@ def workspace(folder: Path) -> None:
     write("prometheus.json", PROMETHEUS)
     write("client.properties", PROPERTIES)
     write("truststore.pem", CERTIFICATE)
+    shutil.copyfile(STORE, folder / "client.p12")
     for serializer, keys in KEYS.items():
         write(f"{serializer}-keys.txt", keys)
     write("project/partage.toml", SETTINGS)
@@ -466,6 +468,15 @@ def _prometheus() -> None:
     sizes = {(one["topic"], one["partition"]): one["size_bytes"] for one in CLUSTER["partitions"]}
     found = prometheus_rates(["prometheus.json"], sizes)
     json.dumps([one.to_json() for one in found.of.values()], allow_nan=False)
+
+
+def _key_store() -> None:
+    from partage.live.admin.tls import ssl_context
+    from partage.properties import Setting
+
+    values = {"location": "client.p12", "password": "changeit"}
+    named = {f"ssl.keystore.{name}": value for name, value in values.items()}
+    ssl_context({name: Setting(f"f: {name}", value) for name, value in named.items()}, "f")
 
 
 def _watch_state() -> None:
@@ -685,9 +696,10 @@ READERS: tuple[Reader, ...] = (
             command("verify", "run", "--command-config", "client.properties"),
             command("groups", "--command-config", "client.properties"),
         ),
-        ("properties", "live.admin.client_config"),
+        ("properties", "live.admin.tls"),
         ("command_config FILE",),
     ),
+    Reader("key store", ("client.p12",), (function(_key_store),), ("live.admin.key_stores",), ()),
     Reader(
         "settings",
         ("project/partage.toml",),

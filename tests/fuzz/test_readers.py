@@ -37,6 +37,7 @@ OTHERS = {
     "jars": "compared by SHA-256 before use",
     "java": "of the Java installation",
     "json_input": "what the readers call",
+    "live.admin.oauth": "an answer of a token endpoint, tested with wrong ones",
     "live.sandbox.folder": "a lock",
     "live.sandbox.launch": "a log of Kafka, shown as it is",
     "live.sandbox.process": "/proc",

@@ -119,7 +119,7 @@ def test_plain_and_scram() -> None:
     [
         ({"security.protocol": "TLS"}, "f: security.protocol: expected one of PLAINTEXT"),
         ({"security.protocol": "SASL_SSL"}, "sasl.mechanism is missing"),
-        ({"sasl.mechanism": "GSSAPI"}, "f: sasl.mechanism: expected one of PLAIN"),
+        ({"sasl.mechanism": "NTLM"}, "f: sasl.mechanism: expected one of PLAIN"),
         ({"sasl.mechanism": "PLAIN"}, "sasl.jaas.config is missing"),
         ({"sasl.mechanism": "PLAIN", "sasl.jaas.config": "secret"}, "expected a login module"),
         (
@@ -129,13 +129,18 @@ def test_plain_and_scram() -> None:
         ({"ssl.cipher.suites": "X"}, "ssl.cipher.suites: partage does not support this security"),
         ({"request.timeout.ms": "soon"}, "f: request.timeout.ms: expected a number"),
         (
-            {"security.protocol": "SSL", "ssl.truststore.location": "a.jks"},
-            "ssl.truststore.type is missing, expected PEM",
+            {"security.protocol": "SSL", "ssl.truststore.type": "BCFKS"}
+            | {"ssl.truststore.location": "a.bcfks"},
+            "f: ssl.truststore.type: expected one of PEM, PKCS12, JKS",
         ),
         (
             {"security.protocol": "SSL", "ssl.truststore.type": "PEM"}
             | {"ssl.truststore.location": "not-there.pem"},
             "f: ssl.truststore.location: the file: no such file",
+        ),
+        (
+            {"security.protocol": "SSL", "ssl.truststore.certificates": "secret"},
+            "f: ssl.truststore.certificates: expected ssl.truststore.type=PEM beside it",
         ),
         (
             {"security.protocol": "SSL", "ssl.truststore.type": "PEM"}

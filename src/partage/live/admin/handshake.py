@@ -15,6 +15,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -23,12 +24,20 @@ from kafka.errors import KafkaError
 from kafka.net.sasl import get_sasl_mechanism
 
 from partage.errors import PartageError
+from partage.live.admin.login import kerberos_errors, no_ticket
 
 _SECONDS = 5.0
 
 _SASL_HANDSHAKE = (17, 1)
 _SASL_AUTHENTICATE = (36, 0)
 """Key and version of the requests; neither has flexible fields."""
+
+_REFUSED = defaultdict(
+    lambda: "check user name and password",
+    OAUTHBEARER="the broker does not accept the token",
+    GSSAPI="the broker does not accept the ticket",
+)
+"""What may be wrong, by mechanism."""
 
 _UNSUPPORTED_MECHANISM = 33
 _ILLEGAL_STATE = 34
@@ -59,7 +68,7 @@ def _check_address(address: str, config: Mapping[str, Any]) -> None:
     protocol = str(config["security_protocol"])
     try:
         with _connect(address, config.get("ssl_context")) as listener:
-            _log_in(listener, protocol, config)
+            _log_in(listener, protocol, {"host": address.rpartition(":")[0], **config})
     except ssl.SSLCertVerificationError as error:
         reason = error.verify_message.rstrip(".")
         raise _RefusalError(f"its certificate is not accepted: {reason}") from None
@@ -90,20 +99,22 @@ def _log_in(listener: socket.socket, protocol: str, config: Mapping[str, Any]) -
         raise _RefusalError(f"the listener does not use SASL, but security.protocol is {protocol}")
     if code == _UNSUPPORTED_MECHANISM or mechanism not in offered:
         raise _RefusalError(f"sasl.mechanism {mechanism} is not offered, only {', '.join(offered)}")
-    steps = get_sasl_mechanism(mechanism)(host="", **config)
     try:
+        steps = get_sasl_mechanism(mechanism)(**config)
         while not steps.is_done():
             token = steps.auth_bytes()
             answer = _response(listener, _SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
             (code,) = struct.unpack_from(">h", answer)
             if code:
-                raise _RefusalError("the login is refused: check user name and password")
+                raise _RefusalError(f"the login is refused: {_REFUSED[mechanism]}")
             (length,) = struct.unpack_from(">h", answer, 2)
             steps.receive(answer[4 + max(length, 0) + 4 :])
     except KafkaError as error:
         raise _RefusalError(
             f"the broker does not prove that it knows the password: {error}"
         ) from None
+    except kerberos_errors() as error:
+        raise _RefusalError(no_ticket(error)) from None
 
 
 def _handshake(listener: socket.socket, mechanism: str) -> tuple[int, list[str]]:
