@@ -70,7 +70,7 @@ test-faults: environment java
 site: environment
 	$(RUN) python scripts/build_site.py
 
-# All comparisons, then the pages. SIZE=small takes a few minutes, large over an hour. Fetches
+# All comparisons, then the pages. SIZE=small takes 20 minutes, large over two hours. Fetches
 # the peers into the user's cache folder.
 SIZE := medium
 bench: environment java

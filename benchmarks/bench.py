@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 MINUTES = {
     "plan": {"small": 0.1, "medium": 0.2, "large": 1.3},
     "peers": {"small": 0.5, "medium": 4, "large": 17},
+    "load": {"small": 13, "medium": 30, "large": 45},
     "assignors": {"small": 2, "medium": 7, "large": 9},
     "broker_assignors": {"small": 0.5, "medium": 1, "large": 2},
     "pipeline": {"small": 2, "medium": 3, "large": 6},

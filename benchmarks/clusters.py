@@ -13,6 +13,10 @@ replica on another broker of its leader's rack.
 
 ``--rates SIGMA`` adds bytes per second, unlike the sizes: log-normal with this sigma by partition;
 none to three times as much is read. From 2 on, a few partitions exceed a fair share by themselves.
+
+``--uneven-racks``: in every round fewer racks get a broker, so that of 5 racks the first has a
+third of the brokers and the last a fifteenth. ``--unequal-brokers``: every fourth broker has twice
+the capacity. Kafka's placement regards neither.
 """
 
 from __future__ import annotations
@@ -36,6 +40,9 @@ TOPIC_SIZE, PARTITION_SIZE = 1.5, 0.4
 MEDIAN_BYTES = 2 * 10**9
 MEDIAN_RATE, MOST_READERS = 20_000, 3
 
+LARGE = 4
+"""One broker in this many has twice the capacity, if brokers are unequal."""
+
 
 def cluster_json(
     *,
@@ -48,6 +55,8 @@ def cluster_json(
     seed: int = 1,
     misplaced: float = 0.0,
     rates: float | None = None,
+    uneven_racks: bool = False,
+    unequal_brokers: bool = False,
 ) -> dict[str, Any]:
     """The cluster in the plain CLUSTER form. ``racks`` 0: no racks.
 
@@ -65,7 +74,10 @@ def cluster_json(
             "as many racks as replicas, and at least as many old brokers per rack"
         )
     random = np.random.default_rng(seed)
-    rack_of = [i % racks if racks else 0 for i in range(brokers + new)]
+    turns = list(range(racks)) or [0]
+    if uneven_racks:
+        turns = [rack for left in range(racks, 0, -1) for rack in range(left)]
+    rack_of = [turns[i % len(turns)] for i in range(brokers + new)]
     placed = [[b for b in range(brokers) if rack_of[b] == rack] for rack in range(max(racks, 1))]
 
     digits = len(str(topics - 1))
@@ -88,13 +100,14 @@ def cluster_json(
         _misplace(entries, round(misplaced * len(entries)), rack_of, placed, seed)
     if rates is not None:
         _add_rates(entries, rates, seed)
-    return {
-        "brokers": [
-            {"id": b + 1, "rack": f"rack-{rack_of[b] + 1:0{rack_digits}}" if racks else None}
-            for b in range(brokers + new)
-        ],
-        "partitions": entries,
-    }
+    listed: list[dict[str, Any]] = [
+        {"id": b + 1, "rack": f"rack-{rack_of[b] + 1:0{rack_digits}}" if racks else None}
+        for b in range(brokers + new)
+    ]
+    if unequal_brokers:
+        for broker in listed:
+            broker["capacity"] = 1 if broker["id"] % LARGE else 2
+    return {"brokers": listed, "partitions": entries}
 
 
 def _misplace(
@@ -147,6 +160,8 @@ def main() -> None:
         "--misplaced", type=float, default=0.0, help="share of partitions that break the rack rule"
     )
     parser.add_argument("--rates", type=float, metavar="SIGMA", help="add rates unlike the sizes")
+    parser.add_argument("--uneven-racks", action="store_true", help="fewer brokers in each next")
+    parser.add_argument("--unequal-brokers", action="store_true", help="some of twice the capacity")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, help="a name with .gz is compressed"
     )

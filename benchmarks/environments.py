@@ -35,7 +35,11 @@ def _pinned(peer: str) -> str:
 
 BUBUKU = _pinned("bubuku")
 KAFKA_UTILS = _pinned("kafka-utils")
+REBALANCER = _pinned("rebalancer")
 KAFKA = "4.3.1"
+
+REBALANCER_PYTHONS = ((3, 12), (3, 13), (3, 14))
+"""The versions of Python with a wheel of rebalancer."""
 
 MAVEN = "https://repo1.maven.org/maven2/"
 _GROUPS = "org/apache/kafka/kafka-group-coordinator"
@@ -118,6 +122,33 @@ def kafka_utils() -> list[str]:
     return [str(python), str(RUNNERS / "run_kafka_utils.py")]
 
 
+def rebalancer() -> list[str]:
+    """The command of the runner of Meta's rebalancer, which has wheels for some later Pythons
+    only."""
+
+    def make(folder: Path) -> None:
+        _install(folder, "rebalancer", later_python())
+
+    python = environment(f"rebalancer-{REBALANCER}", make) / "venv" / "bin" / "python"
+    return [str(python), str(RUNNERS / "run_rebalancer.py")]
+
+
+def later_python() -> str:
+    """A Python that rebalancer has wheels for, of this machine. Raises UnavailableError."""
+    if sys.version_info[:2] in REBALANCER_PYTHONS:
+        return sys.executable
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    for major, minor in REBALANCER_PYTHONS:
+        name = f"python{major}.{minor}"
+        found = [shutil.which(name), *map(str, sorted(pyenv.glob(f"*/bin/{name}")))]
+        for python in filter(None, found):
+            # a shim of pyenv is there even where its Python is not active
+            if subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
+                return python
+    names = ", ".join(f"{major}.{minor}" for major, minor in REBALANCER_PYTHONS)
+    raise UnavailableError(f"no Python {names} found")
+
+
 def kafka() -> list[str]:
     """The command of Kafka's runner."""
     return compiled(RUNNERS / "RunKafka.java", "kafka")
@@ -159,12 +190,12 @@ def environment(name: str, make: Callable[[Path], None]) -> Path:
     return folder
 
 
-def _install(folder: Path, peer: str) -> None:
-    """Create a virtual environment of this Python with exactly the packages of ``peers/PEER.txt``,
-    and what builds them of ``peers/build.txt``."""
+def _install(folder: Path, peer: str, interpreter: str = sys.executable) -> None:
+    """Create a virtual environment of a Python, of this one by default, with exactly the packages
+    of ``peers/PEER.txt``, and what builds them of ``peers/build.txt``."""
     uv = shutil.which("uv") or str(HERE.parent / ".tools" / "bin" / "uv")
     venv = folder / "venv"
-    call([uv, "venv", "--quiet", "--python", sys.executable, str(venv)])
+    call([uv, "venv", "--quiet", "--python", interpreter, str(venv)])
     python = str(venv / "bin" / "python")
     install = [uv, "pip", "install", "--quiet", "--no-deps", "--python", python]
     hashes = ["--require-hashes", "--build-constraints", str(RUNNERS / "build.txt")]

@@ -20,6 +20,7 @@ _PINNED = {
     "Kafka": environments.KAFKA,
     "bubuku": environments.BUBUKU,
     "kafka-utils": environments.KAFKA_UTILS,
+    "rebalancer": environments.REBALANCER,
 }
 """Versions of peers with separate environments."""
 

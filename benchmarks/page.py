@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "consumers"))
 
 import assignors
 import broker_assignors
+import load
 import peers
 import pipeline
 import plan
@@ -25,6 +26,7 @@ import tables.article
 import tables.assignors
 import tables.broker_assignors
 import tables.limits
+import tables.load
 import tables.peers
 import tables.pipeline
 import tables.plan
@@ -43,7 +45,9 @@ matters of them."""
 IN_SUMMARY = ("-110", "-1000")
 """Ends of the jobs that the summary and the plots show, but not the table of all planners."""
 
-COMPARISONS = ("plan", "peers", "assignors", "broker_assignors", "pipeline", "limits", "article")
+COMPARISONS = (
+    *("plan", "peers", "load", "assignors", "broker_assignors", "pipeline", "limits", "article"),
+)
 
 
 def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
@@ -65,6 +69,7 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
                     if job not in summarised or not job.endswith(IN_SUMMARY)
                 }
             ),
+            **tables.load.blocks(load.ordered(found["load"])),
             "plan": tables.plan.report(found["plan"], clusters),
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
             **tables.limits.blocks(found["limits"]["limits"]),

@@ -119,31 +119,41 @@ PEERS = ("bubuku", "kafka-utils", "Kafka")
 
 
 def measure(job: Job, tools: Iterable[str], seed: int, limit: float, repeat: int) -> Figures:
-    """Figures of the current placement (``before``), and of each tool as ``_answer`` returns
+    """Figures of the current placement (``before``), and of each tool as ``answer_of`` returns
     them."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        path = folder / "cluster.json"
-        generator = [sys.executable, str(HERE / "clusters.py"), *job.arguments.split()]
-        _done(run([*generator, "--seed", str(seed), "-o", str(path)], folder, HELPER_LIMIT))
+        path = generated(job.arguments, seed, folder)
         answers = {"before": _evaluated(path, None, "", folder)}
         for tool in tools:
             print(f"  {tool} ...", end=" ", file=sys.stderr, flush=True)
-            answers[tool] = found = _answer(TOOLS[tool], job, path, folder, limit, repeat)
+            one = TOOLS[tool]
+            answers[tool] = found = answer_of(one, job.removed_ids, path, folder, limit, repeat)
             print(found.get("problem") or f"{found['process_seconds']:.2f} s", file=sys.stderr)
         return answers
 
 
-def _answer(tool: Tool, job: Job, path: Path, folder: Path, limit: float, repeat: int) -> Figures:
-    """The figures of a tool's answer with ``planner_seconds``, ``planner_cpu_seconds``,
-    ``process_seconds``, ``process_cpu_seconds`` (the least of the runs), ``peak_bytes`` (the most),
-    ``stages`` (of the fastest run) and the other figures of the runner; or the ``problem``."""
+def generated(arguments: str, seed: int, folder: Path) -> Path:
+    """The file of a cluster, made by ``clusters.py`` with these arguments."""
+    path = folder / "cluster.json"
+    generator = [sys.executable, str(HERE / "clusters.py"), *arguments.split()]
+    done(run([*generator, "--seed", str(seed), "-o", str(path)], folder, HELPER_LIMIT))
+    return path
+
+
+def answer_of(
+    tool: Tool, removed: str, path: Path, folder: Path, limit: float, repeat: int = 1
+) -> Figures:
+    """The figures of a tool's answer, which stays in ``answer.json``, with ``planner_seconds``,
+    ``planner_cpu_seconds``, ``process_seconds``, ``process_cpu_seconds`` (the least of the runs),
+    ``peak_bytes`` (the most), ``stages`` (of the fastest run) and the other figures of the runner;
+    or the ``problem``."""
     try:
         command = tool.environment()
     except UnavailableError as problem:
         return {"problem": f"not available: {problem}"}
     answer = folder / "answer.json"
-    command = [*command, str(path), str(answer), job.removed_ids]
+    command = [*command, str(path), str(answer), removed]
     command += [tool.variant] if tool.variant else []
     runs, replies = [], []
     for _ in range(repeat):
@@ -159,7 +169,7 @@ def _answer(tool: Tool, job: Job, path: Path, folder: Path, limit: float, repeat
         runs.append(one)
         replies.append(json.loads(answer.read_text(encoding="utf-8")))
         replies[-1].pop("replicas")
-    figures = _evaluated(path, answer, job.removed_ids, folder)
+    figures = _evaluated(path, answer, removed, folder)
     planner = [
         {
             key: sum(spent[key] for name, spent in each["stages"].items() if not reads(name))
@@ -182,14 +192,15 @@ def _answer(tool: Tool, job: Job, path: Path, folder: Path, limit: float, repeat
 def _evaluated(path: Path, answer: Path | None, removed: str, folder: Path) -> Figures:
     command = [sys.executable, str(HERE / "evaluate.py"), str(path)]
     command += [str(answer)] if answer else []
-    done = _done(run([*command, "--removed", removed], folder, HELPER_LIMIT))
-    figures: Figures = json.loads(done.out)
+    evaluated = done(run([*command, "--removed", removed], folder, HELPER_LIMIT))
+    figures: Figures = json.loads(evaluated.out)
     return figures
 
 
-def _done(one: Run) -> Run:
+def done(one: Run) -> Run:
+    """The run of a program of this folder, which must not fail."""
     if one.code:
-        raise SystemExit(f"peers.py: {one.err.strip() or 'stopped at its limit'}")
+        raise SystemExit(f"{Path(sys.argv[0]).name}: {one.err.strip() or 'stopped at its limit'}")
     return one
 
 

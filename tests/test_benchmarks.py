@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import json
 import random
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,7 +63,19 @@ def test_refused_shares_of_misplaced_partitions(shape: dict[str, Any]) -> None:
         module("clusters").cluster_json(brokers=12, partitions=20, topics=2, **shape)
 
 
-# ---------------------------------------------------------------- evaluator
+def test_uneven_racks_and_unequal_brokers() -> None:
+    shape: dict[str, Any] = {"brokers": 12, "new": 3, "partitions": 50, "topics": 5, "racks": 5}
+    plain = module("clusters").cluster_json(**shape)
+    uneven = module("clusters").cluster_json(**shape, uneven_racks=True)
+    racks = [broker["rack"][-1] for broker in uneven["brokers"]]
+    assert [racks.count(rack) for rack in "12345"] == [5, 4, 3, 2, 1]
+    assert not module("evaluate").evaluate(uneven)["rack_violations"]
+    unequal = module("clusters").cluster_json(**shape, unequal_brokers=True)
+    assert [b["id"] for b in unequal["brokers"] if b["capacity"] == 2] == [4, 8, 12]
+    assert unequal["partitions"] == plain["partitions"]
+
+
+# ---------------------------------------------------------------- evaluators
 
 
 CLUSTER = {
@@ -117,6 +130,57 @@ def test_faults(wrong: list[int]) -> None:
 def test_missing_lists() -> None:
     with pytest.raises(ValueError, match="1 lists for 3 partitions"):
         module("evaluate").evaluate(CLUSTER, [[1, 3]])
+
+
+RATED = {
+    "brokers": [{"id": 1, "capacity": 2}, {"id": 2}, {"id": 3}],
+    "partitions": [
+        {
+            "replicas": [1, 2],
+            "size_bytes": 30,
+            "bytes_in_per_second": 2.0,
+            "bytes_out_per_second": 1.0,
+        },
+        {
+            "replicas": [1, 3],
+            "size_bytes": 10,
+            "bytes_in_per_second": 4.0,
+            "bytes_out_per_second": 0.0,
+        },
+    ],
+}
+
+
+def test_loads_of_the_current_placement() -> None:
+    """Fair of 4 replicas: 2, 1 and 1; of 2 leaders: 1, 0.5 and 0.5."""
+    found = module("evaluate_loads").evaluate(RATED)
+    assert found["loads"] == {
+        "replicas": [1.0, 1.0],
+        "leaders": [0.0, 2.0],
+        "disk": [0.5, 1.5],
+        "in": [pytest.approx(2 / 3), pytest.approx(4 / 3)],
+        "out": [0.0, 2.0],
+        "leader_in": [0.0, 2.0],
+    }
+    assert found["outside"] == pytest.approx(0.9)
+    # broker 1 leads both and takes nothing over; out, 7 of 3.5, weighs more than what 2 or 3 get
+    assert (found["survivor"], found["survivor_out"]) == (2, pytest.approx(4 / 1.75))
+
+
+def test_loads_of_an_answer() -> None:
+    evaluate = module("evaluate_loads").evaluate
+    moved = evaluate(RATED, [[1, 2], [3, 1]], tolerance=0.5)
+    assert moved["loads"]["leaders"] == [0.0, 2.0]
+    assert moved["loads"]["out"] == [0.0, pytest.approx(4 / 1.75)]
+    # half a leader is fair, so that 0 and 1 are in the band; bytes in are not
+    assert moved["outside"] == pytest.approx(4 / 1.5 - 1.5)
+    assert moved["survivor"] == 2
+
+
+def test_without_rates_loads_are_in_proportion_to_sizes() -> None:
+    loads = module("evaluate_loads").evaluate(CLUSTER)["loads"]
+    assert loads["in"] == loads["disk"]
+    assert loads["out"] == loads["leader_in"]
 
 
 # ---------------------------------------------------------------- a run
@@ -203,6 +267,71 @@ def test_brokers_to_remove() -> None:
     assert len(jobs) == 9
     assert jobs["removal-30"].removed_ids == "31,32,33,34,35,36"
     assert jobs["expansion-30"].removed_ids == ""
+
+
+@pytest.mark.long
+def test_every_load_is_measured() -> None:
+    load, tables = module("load"), module("tables.load")
+    job = load.Job(
+        "small", "tiny", "--brokers 6 --new 2 --racks 2 --partitions 90 --topics 4 --rf 2"
+    )
+    found = load.measure("tiny", job, ["partage"], seed=1, limit=60)
+    assert {"before", *load.ONCE} - {"bin-packing"} <= found.keys()
+    ours = found[tables.named(tables.OURS, "10%")]
+    assert ours["bytes_moved"] >= ours["bytes_lower_bound"] > 0
+    assert ours["outside"] < 0.5 < found["before"]["outside"]
+    assert "| tiny " in tables.blocks({"tiny": found})["load, plans"]
+
+
+def balanced(moves: int, bytes_moved: int, outside: float = 0.0, **more: Any) -> dict[str, Any]:
+    names = ("replicas", "leaders", "disk", "in", "out", "leader_in")
+    return {
+        "moves": moves,
+        "bytes_moved": bytes_moved,
+        "loads": {name: [0.9, 1.1] for name in names},
+        "outside": outside,
+        "rack_violations": 0,
+        "survivor": 9,
+        "survivor_out": 1.5,
+        "process_cpu_seconds": 2.0,
+        "peak_bytes": 10**8,
+        **more,
+    }
+
+
+def test_targets_of_loads() -> None:
+    tables = module("tables.load")
+    tools = {
+        "before": balanced(0, 0, outside=0.5),
+        "partage": balanced(2496, 1000),
+        "partage --balance load, 10 %": balanced(2000, 903, bytes_lower_bound=900),
+        "rebalancer, local search, 10 %": balanced(9, 10, outside=0.2),
+        "rebalancer, MIP, 10 %": {"problem": "> 240 s", "limit": 240},
+        "partage --balance load, 2 %": balanced(3000, 1030, 0.01, bytes_lower_bound=1000),
+    }
+    shown = tables.blocks({"30": tools})
+    assert [line.partition(":")[0] for line in shown["load, targets"].splitlines()] == [
+        *("- met", "- met", "- met"),
+        *("- not met", "- met"),
+        *("- met", "- met"),
+    ]
+    lines = [re.split(r" *\| *", line) for line in shown["load, plans"].splitlines()]
+    ratio = {line[2]: line[5] for line in lines}
+    assert ratio["partage --balance load, 10 %"] == "1.003"
+    assert ratio["rebalancer, local search, 10 %"] == ""
+    assert lines[-2][-2] == "> 240 s"
+    assert "| Cruise Control " in shown["load, cruise control"]
+
+
+def test_rebalancer_needs_a_later_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    environments = module("environments")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(environments, "REBALANCER_PYTHONS", ((3, 99),))
+    with pytest.raises(environments.UnavailableError, match=r"no Python 3\.99 found"):
+        environments.later_python()
+    monkeypatch.setattr(environments, "REBALANCER_PYTHONS", (sys.version_info[:2],))
+    assert environments.later_python() == sys.executable
 
 
 # ---------------------------------------------------------------- assignors
