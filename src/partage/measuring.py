@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from partage.cluster import Cluster
-from partage.errors import read_parameter
+from partage.errors import InputError, PartageError, read_parameter
+from partage.installation import not_installed
 from partage.measured_loads import Profile
 from partage.measured_loads.max_rejected import MaxRejected
+from partage.measured_loads.offsets import ReadOffsets
 from partage.period import Period
 from partage.producers.candidates import KeyReport, partition_counts
 from partage.producers.fitting import hash_named
@@ -38,6 +41,7 @@ def profile(
     max_rejected: int | str | None = None,
     columns: Mapping[str, str] | None = None,
     skip_damaged: bool = False,
+    append: bool = False,
     overwrite: bool = False,
     command_config: Path | None = None,
     spark: SparkSession | None = None,
@@ -52,6 +56,7 @@ def profile(
     - ``max_rejected``: fail if more rows are rejected: a number, or a share such as ``"0.1%"``
     - ``columns``: those of files that are called otherwise: ``{"key": "payload.id"}``;
       ``skip_damaged``: leave out damaged files
+    - ``append``: add only what is new since the last run: files of records, offsets of Kafka
     - ``overwrite``: replace an existing profile
     - ``command_config``: client properties for ``kafka://``
     - ``spark``: a session to use; without one, a session at ``master`` (default: local)
@@ -60,29 +65,31 @@ def profile(
     Raises InputError, and PartageError where Spark or Java is missing or too many rows are
     rejected.
     """
-    from partage.pipeline.profile import write_profile
+    from partage.pipeline import append_profile, write_profile
     from partage.pipeline.sources.kafka import configured
 
+    if append and (sizes or lags):
+        raise InputError("`append`", f"measures records, not {'sizes' if sizes else 'lags'}")
     config = None if command_config is None else os.fspath(command_config)
     paths = configured(_paths(records), config)
     period = Period.of(since, until)
     limit = None if max_rejected is None else MaxRejected.of(max_rejected)
+    common: dict[str, Any] = {
+        "window": window,
+        "top": top,
+        "period": period,
+        "max_rejected": limit,
+        "columns": columns,
+        "skip_damaged": skip_damaged,
+        "overwrite": overwrite,
+        "progress": progress,
+    }
     with _session(spark, master) as session:
-        write_profile(
-            session,
-            paths,
-            out,
-            sizes=_paths(sizes),
-            lags=_paths(lags),
-            window=window,
-            top=top,
-            period=period,
-            max_rejected=limit,
-            columns=columns,
-            skip_damaged=skip_damaged,
-            overwrite=overwrite,
-            progress=progress,
-        )
+        if append:
+            append_profile(session, paths, out, read_offsets=offsets_of(paths), **common)
+        else:
+            samples: dict[str, Any] = {"sizes": _paths(sizes), "lags": _paths(lags)}
+            write_profile(session, paths, out, **samples, **common)
     return Profile.read(out)
 
 
@@ -135,6 +142,18 @@ def keys(
             skip_damaged=skip_damaged,
             progress=progress,
         )
+
+
+def offsets_of(paths: Iterable[str]) -> ReadOffsets | None:
+    """How to ask Kafka for offsets, if a path is a URL of Kafka. Raises PartageError without
+    kafka-python."""
+    if not any(path.startswith("kafka://") for path in paths):
+        return None
+    if find_spec("kafka") is None:
+        raise PartageError(not_installed("kafka-python", "kafka"))
+    from partage.live.admin.offsets import offsets_at
+
+    return offsets_at
 
 
 @contextmanager

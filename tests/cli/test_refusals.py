@@ -240,11 +240,14 @@ def test_a_directory_with_other_files(refused: Refused, small: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        (("r.jsonl", "--sizes", "s.csv"), "--append: measures files of records, not --sizes"),
-        (("--lags", "s.csv"), "--append: measures files of records, not --lags"),
-        (("--table", "t"), "--append: measures files of records, not --table"),
+        (
+            ("r.jsonl", "--sizes", "s.csv"),
+            "--append: measures files of records and Kafka, not --sizes",
+        ),
+        (("--lags", "s.csv"), "--append: measures files of records and Kafka, not --lags"),
+        (("--table", "t"), "--append: measures files of records and Kafka, not --table"),
         (("r.jsonl", "--format", "json"), "--append: needs a profile in Parquet, found --format j"),
-        ((), "no records given: name files or folders"),
+        ((), "no records given: name files, folders or kafka://HOST/TOPIC"),
     ],
 )
 def test_what_a_profile_cannot_append(refused: Refused, more: tuple[str, ...], line: str) -> None:

@@ -93,7 +93,9 @@ def profile(
     skip_damaged: SkipDamaged = False,
     append: Annotated[
         bool,
-        typer.Option("--append", help="Measure only files that are new since the last run."),
+        typer.Option(
+            "--append", help="Measure only what is new since the last run: files, Kafka's offsets."
+        ),
     ] = False,
     format: Format = "parquet",
     overwrite: Overwrite = False,
@@ -132,8 +134,11 @@ def profile(
     known = None if cluster is None else Cluster.read(cluster)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
+        from partage.measuring import offsets_of
         from partage.pipeline import append_profile, session, write_profile
 
+        inputs = _inputs(records, table, mapping, command_config)
+        read_offsets = offsets_of(inputs) if append else None
         common: dict[str, Any] = {
             "window": window,
             "top": top,
@@ -146,9 +151,8 @@ def profile(
         }
         with session(master, short=True, config=spark_settings(conf)) as spark:
             if append:
-                about = append_profile(spark, records or [], out, **common)
+                about = append_profile(spark, inputs, out, read_offsets=read_offsets, **common)
             else:
-                inputs = _inputs(records, table, mapping, command_config)
                 samples: dict[str, Any] = {"sizes": sizes or [], "lags": lags or []}
                 about = write_profile(spark, inputs, out, format=format, **samples, **common)
     if json:
@@ -299,9 +303,9 @@ def _check_append(
 
     if sizes or lags or table is not None:
         other = "--sizes" if sizes else "--lags" if lags else "--table"
-        raise InputError("--append", f"measures files of records, not {other}")
+        raise InputError("--append", f"measures files of records and Kafka, not {other}")
     if not records:
-        raise InputError("", "no records given: name files or folders")
+        raise InputError("", "no records given: name files, folders or kafka://HOST/TOPIC")
     if format.lower() != "parquet":
         raise InputError("--append", f"needs a profile in Parquet, found --format {format}")
 

@@ -13,7 +13,7 @@ each pass reads only the columns that it needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -38,7 +38,7 @@ from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
-from partage.pipeline.sources import AS_THEY_ARE, Reading, read_files, read_rows
+from partage.pipeline.sources import AS_THEY_ARE, Keep, Reading, read_rows
 from partage.redaction import redacted
 from partage.units import MAX_COUNT
 
@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Paths = Sequence[str | os.PathLike[str]]
+
+NewRows = Callable[[Keep, bool], "DataFrame"]
+"""Returns records, of which ``keep`` is applied to those that are costly to read again; with the
+file of each only if that is wanted."""
 
 _TIME = pa.timestamp("us", "UTC")
 
@@ -242,20 +246,20 @@ def measured(
     progress: Progress | None,
     *,
     reading: Reading = AS_THEY_ARE,
-    listed: bool = False,
+    new_rows: NewRows | None = None,
 ) -> Iterator[Measurement]:
     """The tables to compute, with their inputs cached until the end of the block.
 
-    ``reading``: how files are read; ``listed``: the paths are the files themselves, and may have no
-    valid row. Raises InputError for input that cannot be read or has no valid row, PartageError for
-    too many rejected rows.
+    ``reading``: how files are read; ``new_rows``: the records, in place of those of the paths, of
+    which none needs to be valid. Raises InputError for input that cannot be read or has no valid
+    row, PartageError for too many rejected rows.
     """
     _check(window, top, period)
     with spark_errors(), Cache() as cached:
         kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
         with reported(spark, progress, "reading"):
             rows = {
-                kind: _rows(spark, given[kind], kind, cached, reading, listed, origins=False)
+                kind: _rows(spark, given[kind], kind, cached, reading, new_rows, origins=False)
                 for kind in kinds
             }
             windowed = None
@@ -270,14 +274,16 @@ def measured(
             }
             found = {kind: one.collect()[0].asDict() for kind, one in figures.items()}
             for kind, own in found.items():
-                if own["records"] == 0 and not listed:
+                if own["records"] == 0 and new_rows is None:
                     why = _all_outside(own, period) or _why_none(rows[kind])
                     raise InputError(os.fspath(given[kind][0]), f"no {kind.name}: {why}")
             bad = sum(own["rejected"] for own in found.values())
             rejected = _empty(spark, "rejected")
             reasons: list[dict[str, Any]] = []
             if bad:
-                named = (_rows(spark, given[kind], kind, cached, reading, listed) for kind in kinds)
+                named = (
+                    _rows(spark, given[kind], kind, cached, reading, new_rows) for kind in kinds
+                )
                 every_bad = (frame.transform(measure.rejected) for frame in named)
                 every_row = _union(every_bad).hint("rebalance", "source", "row")
                 rejected = cached(every_row, on_disk=True)
@@ -322,14 +328,13 @@ def _rows(
     kind: RowType,
     cached: Cache,
     reading: Reading,
-    listed: bool,
+    new_rows: NewRows | None,
     *,
     origins: bool = True,
 ) -> DataFrame:
+    if new_rows is not None:
+        return new_rows(cached, origins)
     own = reading.of(kind)
-    if listed:
-        names = [os.fspath(path) for path in paths]
-        return read_files(spark, names, kind, cached, origins=origins, reading=own)
     return read_rows(spark, paths, kind, cached, origins=origins, reading=own)
 
 

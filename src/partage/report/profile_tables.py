@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from partage.cluster import Cluster
 from partage.measured_loads import Profile
 from partage.measured_loads.damaged import damaged_line
 from partage.report import printing, units
+from partage.units import listed
 
 _DAYS = 30
 """How far ahead sizes are forecast."""
@@ -49,8 +50,22 @@ def print_notes(about: Mapping[str, Any], console: Console) -> None:
     if about["in_seconds"]:
         number = units.plural(about["in_seconds"], "time")
         console.print(f"{number} read as seconds since 1970, not milliseconds", highlight=False)
-    if line := damaged_line(about):
+    lines = (damaged_line(about), *(_lost_lines(about) if "new_offsets" in about else ()))
+    for line in filter(None, lines):
         console.print(Text(line))
+
+
+def _lost_lines(about: Mapping[str, Any]) -> Iterator[str]:
+    """What happened to topics between two runs of ``profile --append``."""
+    if removed := about["removed_partitions"]:
+        number = units.plural(about["removed_offsets"], "offset")
+        names = [f"{one['topic']}-{one['partition']}" for one in removed]
+        yield f"Kafka removed {number} before they were measured, now of {listed(names, 3)}"
+    for topic in about["recreated_topics"]:
+        yield f"topic {topic} was created again: its records are added to those of the one before"
+    for one in about["went_back"]:
+        name, place = f"{one['topic']}-{one['partition']}", f"{one['from']:,} to {one['to']:,}"
+        yield f"the next offset of {name} went back from {place}: records are lost in Kafka"
 
 
 def _print_topics(profile: Profile, console: Console) -> None:

@@ -146,7 +146,7 @@ def read_partitions(
     for _ in range(_TRIES):
         before = admin.list_partition_reassignments()
         sleep(_METADATA_DELAY_SECONDS)
-        described = _describe_topics(admin, wanted)
+        described = describe_topics(admin, wanted)
         after = admin.list_partition_reassignments()
         unsure = {at for at in {*before, *after} if before.get(at) != after.get(at)}
         for topic in described:
@@ -194,14 +194,15 @@ def read_throttles(
 def read_topic_ids(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, str]:
     """The ids of those topics that exist and may be described, where Kafka has ids."""
     described = [one for part in chunks(topics, CHUNK) for one in admin.describe_topics(list(part))]
-    ids = {topic["name"]: _topic_id(topic) for topic in described if not topic["error_code"]}
+    ids = {topic["name"]: topic_id_of(topic) for topic in described if not topic["error_code"]}
     return {topic: found for topic, found in ids.items() if found is not None}
 
 
 # ---------------------------------------------------------------------- parts
 
 
-def _describe_topics(admin: KafkaAdminClient, topics: Sequence[str] | None) -> list[dict[str, Any]]:
+def describe_topics(admin: KafkaAdminClient, topics: Sequence[str] | None) -> list[dict[str, Any]]:
+    """Descriptions of topics, of all if None. Raises PartageError for one that is forbidden."""
     if topics is None:
         return list(admin.describe_topics())
     found = [topic for part in chunks(topics, CHUNK) for topic in admin.describe_topics(list(part))]
@@ -209,7 +210,8 @@ def _describe_topics(admin: KafkaAdminClient, topics: Sequence[str] | None) -> l
     return found
 
 
-def _topic_id(topic: dict[str, Any]) -> str | None:
+def topic_id_of(topic: dict[str, Any]) -> str | None:
+    """The id in the description of a topic, where Kafka has ids."""
     found = topic.get("topic_id")
     return str(found) if found and getattr(found, "int", True) else None
 
@@ -233,7 +235,7 @@ def _partition(
         isr=tuple(sorted(described["isr_nodes"])),
         adding=adding,
         removing=removing,
-        topic_id=_topic_id(topic),
+        topic_id=topic_id_of(topic),
     )
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "SOURCES",
     "TOOLS",
     "Files",
+    "Keep",
     "Reading",
     "Source",
     "check_formats",

@@ -16,10 +16,11 @@ newer than PySpark, from Maven Central.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
 
 SCHEME = "kafka://"
 CONNECTOR = "PARTAGE_SPARK_KAFKA"
+
+_COLUMNS = (
+    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
+)
+"""Those of the connector that are read."""
 
 _PARAMETERS = ("from", "to", "config")
 _TOPIC = re.compile(rf"[\w.*-]{{1,{TOPIC_LENGTH}}}", re.ASCII)
@@ -114,7 +120,7 @@ def read(spark: SparkSession, url: str) -> DataFrame:
     """The records of a URL, see ``partage.pipeline.records``. Raises InputError."""
     parsed = parse_url(url)
     _check_listening(parsed)
-    frame = _load(spark, parsed)
+    frame = _load(spark, _options(parsed))
     try:
         frame.select("partition").take(1)  # so that an error names the URL
     except (PySparkException, Py4JError) as error:
@@ -126,6 +132,30 @@ def read(spark: SparkSession, url: str) -> DataFrame:
             raise PartageError(f"{url}: {problem}") from None
         raise
     return _rows(frame, parsed)
+
+
+def read_between(
+    spark: SparkSession, url: KafkaUrl, offsets: Mapping[tuple[str, int], tuple[int, int]]
+) -> DataFrame:
+    """The records of partitions from the first of two offsets up to the second, which is not read.
+    Raises InputError."""
+    if not offsets:
+        return _rows(spark.createDataFrame([], _COLUMNS), url)
+    _check_listening(url)
+    numbers: dict[str, list[int]] = {}
+    begins: dict[str, dict[str, int]] = {}
+    ends: dict[str, dict[str, int]] = {}
+    for (topic, number), (begin, end) in offsets.items():
+        numbers.setdefault(topic, []).append(number)
+        begins.setdefault(topic, {})[str(number)] = begin
+        ends.setdefault(topic, {})[str(number)] = end
+    options = {
+        **_client_options(url),
+        "assign": json.dumps(numbers),
+        "startingOffsets": json.dumps(begins),
+        "endingOffsets": json.dumps(ends),
+    }
+    return _rows(_load(spark, options), url)
 
 
 def stream(spark: SparkSession, url: str, max_offsets: int | None = None) -> DataFrame:
@@ -157,8 +187,8 @@ def _rows(frame: DataFrame, url: KafkaUrl) -> DataFrame:
     return canonical(rows, row, url.url)
 
 
-def _load(spark: SparkSession, url: KafkaUrl) -> DataFrame:
-    reader = spark.read.format("kafka").options(**_options(url))
+def _load(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    reader = spark.read.format("kafka").options(**options)
     try:
         return reader.load()
     except AnalysisException as error:
@@ -168,13 +198,17 @@ def _load(spark: SparkSession, url: KafkaUrl) -> DataFrame:
     return reader.load()
 
 
-def _options(url: KafkaUrl) -> dict[str, str]:
+def _client_options(url: KafkaUrl) -> dict[str, str]:
     options = {
         f"kafka.{name}": setting.value
         for name, setting in url.config.items()
         if name not in _NOT_OURS and NAME.fullmatch(name)
     }
-    options["kafka.bootstrap.servers"] = url.servers
+    return {**options, "kafka.bootstrap.servers": url.servers}
+
+
+def _options(url: KafkaUrl) -> dict[str, str]:
+    options = _client_options(url)
     if any("*" in topic for topic in url.topics):
         patterns = (re.escape(topic).replace(r"\*", ".*") for topic in url.topics)
         options["subscribePattern"] = "|".join(patterns)

@@ -1,25 +1,25 @@
-"""``partage profile --append``: a profile that grows by what came since its last run.
+"""Add what is new to the tables of a profile.
 
-Such a profile has two more tables: ``measured``, the files that were read with their length and
-time of modification, and ``key_counts``, the records and bytes of each key by partition. Windows
-and counts of keys are sums; so those of new files are added to them, and every figure is that of
-all records measured at once.
+A profile that grows has two more tables: ``measured``, how far each source is measured (``marks``),
+and ``key_counts``, the records and bytes of each key by partition. Windows and counts of keys are
+sums; so those of new records are added to them, and every figure is that of all records measured at
+once.
 
-The grown profile is written beside the one before and replaces it, together with its list of files,
-by a rename. So a run that died left nothing that counts: the next one reads the same files again.
+The grown profile is written beside the one before and replaces it, together with ``measured``, by a
+rename. So a run that died left nothing that counts: the next one reads the same records again.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -28,17 +28,20 @@ from partage.measured_loads import MARKER
 from partage.measured_loads.damaged import damaged_counted
 from partage.measured_loads.files import read_marker
 from partage.measured_loads.max_rejected import MaxRejected
+from partage.measured_loads.offsets import ReadOffsets
 from partage.period import ALWAYS, Period
 from partage.pipeline import measure, profile
+from partage.pipeline.append import marks, topics
+from partage.pipeline.append.files import new_files
+from partage.pipeline.append.marks import Mark, New
 from partage.pipeline.cache import Cache
-from partage.pipeline.damaged import without_damaged
 from partage.pipeline.profile import Measurement, Paths, header, measured
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
-from partage.pipeline.sources import SOURCES, Reading, check_formats, frames, kafka
-from partage.pipeline.sources.files import literal, refuse_table
+from partage.pipeline.sources import Keep, Reading, frames, kafka
+from partage.pipeline.sources.files import literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,13 +50,7 @@ MEASURED = "measured"
 KEY_COUNTS = "key_counts"
 
 SCHEMAS: dict[str, pa.Schema] = {
-    MEASURED: pa.schema(
-        [
-            ("source", pa.string()),
-            ("length", pa.int64()),
-            ("modified", pa.timestamp("us", "UTC")),
-        ]
-    ),
+    MEASURED: marks.SCHEMA,
     KEY_COUNTS: pa.schema(
         [
             ("topic", pa.string()),
@@ -66,26 +63,27 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 """The columns of the tables that ``append`` needs."""
 
-_SUFFIXES = tuple(suffix for source in SOURCES for suffix in source.suffixes)
 _TABLES = ("windows", "rejected", *SCHEMAS)
 _KEY = ("topic", "partition", "key")
 _COUNTED = (*_KEY, "records", "bytes")
 _OPTIONS = {"window": "window_seconds", "top": "top_keys", "since": "from", "until": "to"}
+_NOTHING = {"new_files": 0, **damaged_counted(()), **topics.Unread().about()}
+"""Fields of ``profile.json`` about a run without files and topics."""
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """A profile to append to. ``about``: its ``profile.json``; ``measured``: length and time of
-    modification of its files, in microseconds since 1970. Without a profile all are empty."""
+    """A profile to append to. ``about``: its ``profile.json``; ``measured``: how far its sources
+    were. Without a profile all are empty."""
 
     path: Path
     about: Mapping[str, Any] = field(default_factory=dict)
-    measured: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    measured: Sequence[Mark] = ()
 
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """A table of the profile."""
         schema = from_arrow_schema(SCHEMAS.get(name) or profile.SCHEMAS[name])
-        if not self.measured:
+        if not self.about:
             return spark.createDataFrame([], schema)
         reader = spark.read.schema(schema).option("recursiveFileLookup", "true")
         return reader.parquet(f"file:{literal(str((self.path / name).absolute()))}")
@@ -107,59 +105,113 @@ def append_profile(
     max_rejected: MaxRejected | None = None,
     columns: Mapping[str, str] | None = None,
     skip_damaged: bool = False,
+    read_offsets: ReadOffsets | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Add the records of new files to the profile in the directory ``out``, or start one.
+    """Add the records of new files and offsets to the profile in the directory ``out``, or start
+    one.
 
     ``paths``: files of records, folders or patterns, of which the files that were measured before
-    are left out; ``window``, ``top`` and ``period`` must be those of the profile. ``max_rejected``
-    is for the new rows, ``columns`` and ``skip_damaged`` are as for ``write_profile``; a file that
-    was damaged is new until it is whole. ``overwrite``: start again. Returns the contents of
-    ``profile.json``, see ``write_profile``, which has ``new_files``: how many were added. Raises
-    InputError, also for a file that has changed since it was measured, and PartageError for too
-    many rejected rows.
+    are left out, and ``kafka://`` URLs, which are read from where the last run ended, if
+    ``read_offsets`` is given (``partage.profile`` does). ``window``, ``top`` and ``period`` must be
+    those of the profile. ``max_rejected`` is for the new rows, ``columns`` and ``skip_damaged`` are
+    as for ``write_profile``; a file that was damaged is new until it is whole. ``overwrite``: start
+    again. Returns the contents of ``profile.json``, see ``write_profile``, with what was new:
+    ``new_files``, ``new_offsets``, and the offsets that were lost (``partage.pipeline.append.
+    topics``). Raises InputError, also for a file that has changed since it was measured, and
+    PartageError for too many rejected rows.
     """
+    named = [os.fspath(path) for path in paths]
     sink = Sink(out, MARKER, PARQUET, overwrite=True)
     sink.check(spark)
-    _check(sink, spark, paths)
+    if read_offsets is None and any(path.startswith(kafka.SCHEME) for path in named):
+        raise InputError("`append`", "needs `read_offsets` for Kafka")
+    _check(sink, spark, named)
     before = Earlier(Path(out))
-    head = header(paths, window, top, period)
+    head = header(named, window, top, period)
     if not overwrite:
         before = _earlier(Path(out), head)
-    with spark_errors(), Cache() as cached:
-        with reported(spark, progress, "listing files"):
-            new = _new_files(spark, paths, before)
-        reading = Reading(columns or {})
-        if skip_damaged:
-            reading = without_damaged(spark, {RECORDS: list(new)}, reading, progress)
-            new = {name: stamp for name, stamp in new.items() if name not in reading.left_out}
-        if not new:
-            return {**before.about, **damaged_counted(reading.left_out), "new_files": 0}
+    files = [path for path in named if not path.startswith(kafka.SCHEME)]
+    urls = [path for path in named if path.startswith(kafka.SCHEME)]
+    with spark_errors(), Cache() as cached, topics.explained() if urls else nullcontext():
+        every: list[New] = []
+        if files:
+            reading = Reading(columns or {})
+            own = (spark, files, before.measured, reading, progress)
+            every.append(new_files(*own, skip_damaged=skip_damaged))
+        if urls:
+            assert read_offsets is not None
+            with reported(spark, progress, "asking Kafka for offsets"):
+                every += [
+                    topics.new_records(spark, url, before.measured, read_offsets) for url in urls
+                ]
+        new = _together(every)
+        about = {**_NOTHING, **new.about}
+        about["removed_offsets"] += before.count("removed_offsets")
+        if not new.marks:
+            return {**before.about, **about}
         with (
             measured(
-                *(spark, {RECORDS: list(new)}, window, top, period, max_rejected, progress),
-                reading=reading,
-                listed=True,
+                *(spark, {RECORDS: named}, window, top, period, max_rejected, progress),
+                new_rows=new.rows,
             ) as found,
             sink.opened(spark) as tables,
         ):
-            if not (before.measured or found.about["totals"]["records"]):
-                raise InputError(os.fspath(paths[0]), "no records: all rows are rejected")
+            if not (before.about or found.about["totals"]["records"]):
+                why = (
+                    "all rows are rejected" if found.about["totals"]["rejected"] else "it is empty"
+                )
+                raise InputError(named[0], f"no records: {why}")
             grown = _grown(spark, found, before, cached, window, top, period)
             for name, frame in grown.items():
                 with reported(spark, progress, name):
                     schema = SCHEMAS.get(name) or profile.SCHEMAS[name]
                     tables.add(name, frame, schema, profile.ORDER.get(name, _KEY))
-            tables.add_here(MEASURED, _as_table({**before.measured, **new}))
+            tables.add_here(MEASURED, marks.as_table(marks.merged(before.measured, new.marks)))
             sources = dict.fromkeys([*before.about.get("sources", ()), *head["sources"]])
             tables.about = {
                 **head,
                 "sources": list(sources),
                 **_figures(found, grown, before),
-                "new_files": len(new),
+                **about,
             }
+            new.check()
     return {**tables.about, "format": PARQUET}
+
+
+def _together(every: Sequence[New]) -> New:
+    """All that is new. Raises InputError for what is given twice."""
+    found: set[tuple[str, str, int, str]] = set()
+    for one in every:
+        if twice := found & {mark.key for mark in one.marks}:
+            raise InputError(f"topic {min(twice)[1]}", "is given twice")
+        found |= {mark.key for mark in one.marks}
+
+    def rows(keep: Keep, origins: bool) -> DataFrame:
+        return reduce(
+            lambda one, other: one.unionAll(other),
+            (new.rows(keep, origins) for new in every if new.marks),
+        )
+
+    def check() -> None:
+        for new in every:
+            new.check()
+
+    return New(
+        tuple(mark for one in every for mark in one.marks),
+        rows,
+        _added([one.about for one in every]),
+        check,
+    )
+
+
+def _added(every: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts and lists by name, added up."""
+    found: dict[str, Any] = {}
+    for about in every:
+        found |= {name: found[name] + own if name in found else own for name, own in about.items()}
+    return found
 
 
 def _grown(
@@ -199,18 +251,18 @@ def _figures(found: Measurement, grown: Mapping[str, DataFrame], before: Earlier
     totals = {name: every[name] for name in ("records", "bytes", "topics", "partitions")}
     return {
         **{n: before.count(n) + found.about[n] for n in ("outside", "in_seconds")},
-        **{n: found.about[n] for n in ("damaged", "damaged_files")},
         "totals": {**totals, "rejected": rejected},
         "rejected": [row.asDict() for row in reasons.collect()] if rejected else [],
     }
 
 
-def _check(sink: Sink, spark: SparkSession, paths: Paths) -> None:
+def _check(sink: Sink, spark: SparkSession, named: Sequence[str]) -> None:
     """Raise InputError where a profile cannot grow."""
-    for path in [os.fspath(path) for path in paths]:
-        if path.startswith((kafka.SCHEME, frames.SCHEME)):
+    for path in named:
+        if path.startswith(frames.SCHEME):
             shown = path.partition("?")[0]
-            raise InputError("`append`", f"knows what is new among files only, found {shown}")
+            problem = f"knows what is new among files and in Kafka, found {shown}"
+            raise InputError("`append`", problem)
     if not sink.shared(spark):
         problem = "Spark must run on this machine, or share the directory with it"
         raise InputError(os.fspath(sink.path), f"cannot be appended to: {problem}")
@@ -230,57 +282,4 @@ def _earlier(path: Path, head: Mapping[str, Any]) -> Earlier:
         if about.get(key) != head[key]:
             problem = f"was measured with `{option}` {about.get(key)}, not {head[key]}"
             raise InputError(os.fspath(path), f"{problem}: keep it, or add `overwrite`")
-    return Earlier(path, about, _measured(path / MEASURED))
-
-
-def _measured(folder: Path) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
-    for file in sorted(folder.glob("*.parquet")):
-        try:
-            table = pq.ParquetFile(file).read().select(SCHEMAS[MEASURED].names)
-            table = table.cast(SCHEMAS[MEASURED])
-            table.validate(full=True)  # texts must be UTF-8
-        except (pa.ArrowException, OSError, KeyError):
-            raise InputError(os.fspath(file), "is not a table of a profile") from None
-        times = table["modified"].cast(pa.int64()).to_pylist()
-        stamps = zip(table["length"].to_pylist(), times, strict=True)
-        found |= dict(zip(table["source"].to_pylist(), stamps, strict=True))
-    return found
-
-
-def _new_files(spark: SparkSession, paths: Paths, before: Earlier) -> dict[str, tuple[int, int]]:
-    """The files under ``paths``, with length and time of modification, that were not measured yet.
-    Raises InputError for one that has changed since."""
-    found: dict[str, tuple[int, int]] = {}
-    for path in [os.fspath(path) for path in paths]:
-        own = {}
-        reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-        columns = ("path", "length", sf.unix_micros("modificationTime"))
-        for name, length, modified in reader.load(literal(path)).select(*columns).collect():
-            local = re.sub("^file:/+", "/", name)
-            if local.endswith(_SUFFIXES) and length:
-                own[local] = (length, modified)
-        refuse_table(path, own)
-        found |= own
-    if not before.measured:
-        check_formats(os.fspath(paths[0]), found)
-    for name, stamp in found.items():
-        if before.measured.get(name, stamp) != stamp:
-            problem = (
-                "has changed since it was measured: measure again with `append` and `overwrite`"
-            )
-            raise InputError(name, problem)
-    return {name: found[name] for name in sorted(found.keys() - before.measured.keys())}
-
-
-def _as_table(measured: Mapping[str, tuple[int, int]]) -> pa.Table:
-    """Files that were measured → the table ``measured``."""
-    names = sorted(measured)
-    columns = [names, [measured[name][0] for name in names], [measured[n][1] for n in names]]
-    types = SCHEMAS[MEASURED].types
-    arrays = [
-        pa.array(columns[0], types[0]),
-        pa.array(columns[1], types[1]),
-        pa.array(columns[2], pa.int64()).cast(types[2]),
-    ]
-    return pa.table(arrays, schema=SCHEMAS[MEASURED])
+    return Earlier(path, about, marks.read_marks(path / MEASURED))

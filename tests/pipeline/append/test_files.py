@@ -75,6 +75,26 @@ def content(out: Path) -> dict[str, bytes]:
     return {str(f.relative_to(out)): f.read_bytes() for f in out.rglob("*") if f.is_file()}
 
 
+def kill_when(written: str, records: str, out: Path) -> None:
+    """Append to a profile, and kill -9 the run once it has written what the pattern matches."""
+    command = [sys.executable, "-m", "partage", "profile", records, "--append", "-o", str(out)]
+    quick = os.environ | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    folder = out.parent
+    with (folder / "told").open("w") as told:
+        process = subprocess.Popen(
+            [*command, "--json", "--master", "local[2]"], stdout=told, stderr=told, env=quick
+        )
+    try:
+        while not any(folder.glob(f".partage-*/{written}")):
+            assert process.poll() is None, (folder / "told").read_text()
+            time.sleep(0.01)
+    finally:
+        process.kill()
+        process.wait()
+    for scratch in folder.glob(".partage-*"):
+        scratch.rename(folder / f"left-{written[:7].replace('/', '-')}-{scratch.name}")
+
+
 @pytest.mark.long
 def test_two_runs_equal_one(spark: Any, tmp_path: Path) -> None:
     folder, out, rng = tmp_path / "records", tmp_path / "profile", random.Random(5)
@@ -94,22 +114,8 @@ def test_killed_while_it_writes_it_counts_nothing_twice(spark: Any, tmp_path: Pa
     first = append_profile(spark, [str(folder)], out)
     put(folder, "1.jsonl", drawn(rng, 40))
     put(folder, "2.parquet", drawn(rng, 40))
-    command = [sys.executable, "-m", "partage", "profile", str(folder), "--append", "-o", str(out)]
-    quick = os.environ | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-    for written in ("new", "new/windows/*.parquet", "new/rejected/*.parquet"):
-        with (tmp_path / "told").open("w") as told:
-            process = subprocess.Popen(
-                [*command, "--json", "--master", "local[2]"], stdout=told, stderr=told, env=quick
-            )
-        try:
-            while not any(tmp_path.glob(f".partage-*/{written}")):
-                assert process.poll() is None, (tmp_path / "told").read_text()
-                time.sleep(0.01)
-        finally:
-            process.kill()
-            process.wait()
-        for scratch in tmp_path.glob(".partage-*"):
-            scratch.rename(tmp_path / f"left-{written[:7].replace('/', '-')}-{scratch.name}")
+    for written in ("new/windows/*.parquet", "new/rejected/*.parquet"):
+        kill_when(written, str(folder), out)
         assert Profile.read(out).totals == first["totals"], "as it was"
     grown = append_profile(spark, [str(folder)], out)
     assert (grown["new_files"], grown["totals"]["records"]) == (2, 130)
@@ -158,6 +164,8 @@ def test_it_grows_by_what_is_new(spark: Any, tmp_path: Path) -> None:
         append_profile(spark, [str(folder)], out, **how | {"window": 60})
     with pytest.raises(InputError, match="once: was not written with `append`: measure again"):
         append_profile(spark, [str(folder)], tmp_path / "once", **how)
-    with pytest.raises(InputError, match="`append`: knows what is new among files only, found kaf"):
-        append_profile(spark, ["kafka://h:1/t?config=x"], tmp_path / "other")
+    with pytest.raises(InputError, match="`append`: knows what is new among files and in Kafka, f"):
+        append_profile(spark, ["table:t?key=x"], tmp_path / "other")
+    with pytest.raises(InputError, match="`append`: needs `read_offsets` for Kafka"):
+        append_profile(spark, ["kafka://h:1/t"], tmp_path / "other")
     assert append(overwrite=True)["new_files"] == 3

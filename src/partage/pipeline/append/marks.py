@@ -1,0 +1,88 @@
+"""How far each source of a profile is measured: the rows of its table ``measured``.
+
+| kind | source | partition | identity | position |
+|---|---|---|---|---|
+| file | its path | | time of modification | length in bytes |
+| topic | its name | number | topic ID | offset of the next record |
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from partage.errors import InputError
+from partage.pipeline.profile import NewRows
+
+FILE, TOPIC = "file", "topic"
+
+SCHEMA = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("source", pa.string()),
+        ("partition", pa.int32()),
+        ("identity", pa.string()),
+        ("position", pa.int64()),
+    ]
+)
+
+
+class Mark(NamedTuple):
+    """How far a file or a partition is measured."""
+
+    kind: str
+    source: str
+    partition: int | None
+    identity: str
+    position: int
+
+    @property
+    def key(self) -> tuple[str, str, int, str]:
+        """What is measured: of a topic that is created again, both are kept."""
+        number = -1 if self.partition is None else self.partition
+        return self.kind, self.source, number, self.identity if self.kind == TOPIC else ""
+
+
+@dataclass(frozen=True)
+class New:
+    """What came to a source since it was measured.
+
+    ``marks``: those that are new or have changed; ``rows``: the new rows; ``about``: fields for
+    ``profile.json``; ``check``: raises PartageError if the source was replaced while it was read.
+    """
+
+    marks: tuple[Mark, ...]
+    rows: NewRows
+    about: Mapping[str, Any] = field(default_factory=dict)
+    check: Callable[[], None] = lambda: None
+
+
+def merged(before: Iterable[Mark], new: Iterable[Mark]) -> list[Mark]:
+    """All marks in order, the new ones in place of those before."""
+    found = {mark.key: mark for mark in (*before, *new)}
+    return [found[key] for key in sorted(found)]
+
+
+def as_table(marks: Iterable[Mark]) -> pa.Table:
+    """Marks → the table ``measured``."""
+    rows = [dict(zip(SCHEMA.names, mark, strict=True)) for mark in marks]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def read_marks(folder: Path) -> tuple[Mark, ...]:
+    """The table ``measured`` of a profile. Raises InputError."""
+    found: list[Mark] = []
+    for file in sorted(folder.glob("*.parquet")):
+        try:
+            table = pq.ParquetFile(file).read().select(SCHEMA.names).cast(SCHEMA)
+            table.validate(full=True)  # texts must be UTF-8
+        except (pa.ArrowException, OSError, KeyError):
+            raise InputError(os.fspath(file), "is not a table of a profile") from None
+        found += [Mark(**row) for row in table.to_pylist()]
+    return tuple(found)

@@ -1,0 +1,29 @@
+"""Notes below a profile."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from partage.report.profile_tables import print_notes
+
+NONE = {"in_seconds": 0, "damaged": 0, "damaged_files": []}
+
+
+def test_what_happened_to_topics_between_two_runs() -> None:
+    at = {"topic": "orders", "partition": 3, "from": 10, "to": 27}
+    about = {
+        "new_offsets": 8,
+        "removed_offsets": 17,
+        "removed_partitions": [at],
+        "went_back": [{**at, "from": 1200, "to": 900}],
+        "recreated_topics": ["payments"],
+    }
+    console = Console(width=200)
+    with console.capture() as capture:
+        print_notes({**NONE, **about}, console)
+        print_notes(NONE, console)
+    assert capture.get().splitlines() == [
+        "Kafka removed 17 offsets before they were measured, now of orders-3",
+        "topic payments was created again: its records are added to those of the one before",
+        "the next offset of orders-3 went back from 1,200 to 900: records are lost in Kafka",
+    ]
