@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from partage import InputError
-from partage.brokers.option_values import NewBroker, Replacement, ReplicationFactor
+from partage.brokers.option_values import LeaderRacks, NewBroker, Replacement, ReplicationFactor
 from partage.brokers.options import PlanOptions, declared
 from partage.units import Bytes, Percent, Rate
+
+T_IN_A = LeaderRacks("t", ("a",))
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,10 @@ from partage.units import Bytes, Percent, Rate
         ("replication_factor", "t=3", (ReplicationFactor("t", 3),)),
         ("replication_factor", {"t": 3}, (ReplicationFactor("t", 3),)),
         ("replication_factor", ("a=b", 3), (ReplicationFactor("a=b", 3),)),
+        ("leader_racks", "t=a,b", (LeaderRacks("t", ("a", "b")),)),
+        ("leader_racks", "a", (LeaderRacks(None, ("a",)),)),
+        ("leader_racks", {"t": ["a"], "u": "b,c"}, (T_IN_A, LeaderRacks("u", ("b", "c")))),
+        ("leader_racks", ("t", ("a",)), (T_IN_A,)),
         ("topics", "a.*", re.compile("a.*")),
         ("topics", re.compile("a.*"), re.compile("a.*")),
         ("tolerance", 0.05, Percent(5, 100)),

@@ -36,6 +36,7 @@ EXAMPLE_OPTIONS = [
     ("--topics", "k.*"),
     ("--no-moves",),
     ("--spread", "topic"),
+    ("--leader-racks", "kafka=a,b"),
     ("--concurrency", "5", "--throttle", "50MB"),
     ("--strategy", "generate"),
 ]

@@ -213,7 +213,7 @@ def leader_vectors(problem: NaiveProblem, sets: Lists) -> dict[tuple[int, ...], 
     for row, live in _free(problem, sets):
         grown: dict[tuple[int, ...], int] = {}
         for vector, changes in table.items():
-            for b in live:
+            for b in problem.can_lead(row, live):
                 i = place[b]
                 key = (*vector[:i], vector[i] + 1, *vector[i + 1 :])
                 cost = changes + (b != row.before[0])
@@ -269,6 +269,7 @@ def best_order(
             if not any(w != v and all(x <= y for x, y in zip(w, v, strict=True)) for w in found)
         ]
 
+    may_lead = [problem.can_lead(row, live) for row, live in rows]
     sets_of = [
         replicas
         for row, replicas in zip(problem.rows, sets, strict=True)
@@ -284,7 +285,7 @@ def best_order(
     for b, share in zip(brokers, mine, strict=True):
         grown: dict[tuple[int, ...], set[tuple[int, int, int, int]]] = {}
         for left, values in table.items():
-            for chosen in combinations([i for i in left if b in rows[i][1]], share):
+            for chosen in combinations([i for i in left if b in may_lead[i]], share):
                 rest = tuple(i for i in left if i not in chosen)
                 changes = sum(rows[i][0].before[0] != b for i in chosen)
                 target = grown.setdefault(rest, set())

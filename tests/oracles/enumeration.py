@@ -45,7 +45,7 @@ def _orders(problem: NaiveProblem, sets: Lists) -> Iterator[Lists]:
     ways = []
     for row, replicas in zip(problem.rows, sets, strict=True):
         if row.chosen:
-            able = problem.can_lead(replicas)
+            able = problem.can_lead(row, replicas)
             ways.append([a for a in permutations(replicas) if a[0] in able])
         else:
             ways.append([row.before])

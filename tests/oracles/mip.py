@@ -259,7 +259,7 @@ class _Leaders:
             if not row.chosen or not live:
                 continue
             before = [b for b in row.before if b in live]
-            for b in live:
+            for b in problem.can_lead(row, live):
                 for f in [f for f in live if f != b] or [None]:
                     column = self.pick[i, b, f] = self.program.column()
                     self.changed[column] = float(b != row.before[0])

@@ -23,14 +23,15 @@ class BadProblemError(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """One partition: where it is, how many replicas are asked, whether the problem may change
-    it."""
+    """One partition: where it is, how many replicas are asked, whether the problem may change it,
+    and the racks that its leader must be in, if not any."""
 
     topic: str
     number: int
     before: tuple[int, ...]
     factor: int
     chosen: bool
+    leader_racks: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,13 @@ class NaiveProblem:
             most += 1
         return most
 
-    def can_lead(self, replicas: Sequence[int]) -> list[int]:
-        """The replicas that may come first: those on eligible brokers, or any when none is."""
-        return [b for b in replicas if b in self.brokers] or list(replicas)
+    def can_lead(self, row: Row, replicas: Sequence[int]) -> list[int]:
+        """The replicas that may come first: those on eligible brokers, or any when none is; where
+        racks must lead, only those in them."""
+        eligible = [b for b in replicas if b in self.brokers]
+        if row.leader_racks is not None:
+            return [b for b in eligible if self.rack[b] in row.leader_racks]
+        return eligible or list(replicas)
 
 
 def read_problem(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> NaiveProblem:
@@ -99,6 +104,10 @@ def read_problem(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Naiv
             special[topic] = int(factor)
         else:
             general = int(factor)
+    leader_racks: dict[str, tuple[str, ...]] = {}
+    for text in options.get("leader_racks", ()):
+        topic, equals, names = text.rpartition("=")
+        leader_racks[topic if equals else ""] = tuple(names.split(","))
     pattern = options.get("topics")
     rows = []
     for p in sorted(cluster["partitions"], key=lambda p: (p["topic"], p["partition"])):
@@ -111,7 +120,8 @@ def read_problem(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Naiv
                 raise BadProblemError(f"{p['topic']}: {factor} replicas on {len(eligible)} brokers")
         elif removed & set(before):
             raise BadProblemError(f"{p['topic']}: left out, but on a removed broker")
-        rows.append(Row(p["topic"], p["partition"], before, factor, chosen))
+        racks = leader_racks.get(p["topic"], leader_racks.get("")) if chosen else None
+        rows.append(Row(p["topic"], p["partition"], before, factor, chosen, racks))
     return NaiveProblem(
         brokers=eligible,
         rack=rack,
@@ -136,7 +146,7 @@ def defects(problem: NaiveProblem, lists: Lists) -> list[str]:
             continue
         if len(set(after)) != len(after):
             found.append(f"{name}: a broker twice")
-        if after[0] not in problem.can_lead(after):
+        if after[0] not in problem.can_lead(row, after):
             found.append(f"{name}: led by a broker that cannot")
         if problem.no_moves:
             if sorted(after) != sorted(row.before):

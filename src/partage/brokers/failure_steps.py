@@ -172,6 +172,8 @@ class _Search:
         self.open = (usable == held) & (held >= 2)
         differs = (self.before != self.placed).any(axis=1)[self.rows]
         self.free = self.open & differs
+        brokers = np.tile(problem.slot_brokers, (len(self.rows), 1))
+        self.may_lead = problem.may_lead(self.rows, brokers)
         on = problem.broker_slot[self.placed[self.rows]]
         self.on = on
         self.today = problem.broker_slot[problem.cluster.replicas[self.rows, 0]]
@@ -345,7 +347,8 @@ class _Search:
         """The best of N steps: items [N, k], and their lists [N, k, R]."""
         before = self.on[items]
         changes = [(one[:, :, 0] != self.today[items]).sum(axis=1) for one in (before, lists)]
-        some = np.flatnonzero(changes[1] <= changes[0])
+        able = self.may_lead[items, lists[:, :, 0]].all(axis=1)
+        some = np.flatnonzero(able & (changes[1] <= changes[0]))
         if len(some) == 0:
             return None
         items, lists, before = items[some], lists[some], before[some]

@@ -116,7 +116,7 @@ def _leaders(problem: Problem, placement: Placement) -> list[str]:
     inside = np.zeros(len(problem.usable), dtype=np.bool_)
     inside[problem.slot_brokers[int(counts.argmax())]] = True
     replicas = placement.cluster.replicas
-    usable = np.append(problem.usable, False)[replicas]
+    usable = problem.may_lead(np.arange(len(replicas)), replicas)
     fixed = ~problem.chosen
     while True:
         led = inside[replicas[:, 0]]
@@ -129,8 +129,9 @@ def _leaders(problem: Problem, placement: Placement) -> list[str]:
     ids = placement.cluster.broker_ids[inside].tolist()
     shown = listed(list(map(str, ids)), 8)
     plural = "broker" if brokers == 1 else f"the {brokers} brokers"
+    why = "replica sets" if problem.leader_racks is None else "replica sets and leader racks"
     return [
-        f"replica sets: {count} partitions can only be led by {plural} {shown}: "
+        f"{why}: {count} partitions can only be led by {plural} {shown}: "
         f"{-(-count // brokers)} leaders on one of them, an even share would be "
         f"{-(-total // len(counts))}"
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from partage.cluster.broker import MAX_REPLICAS
@@ -149,3 +149,34 @@ class ReplicationFactor(NamedTuple):
 
     def __str__(self) -> str:
         return str(self.factor) if self.topic is None else f"{self.topic}={self.factor}"
+
+
+class LeaderRacks(NamedTuple):
+    """The racks that the leaders of a topic's partitions must be in; ``topic`` None: of all topics
+    that have no racks of their own."""
+
+    topic: str | None
+    racks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """``"topic=a,b"``, ``"a,b"`` or ``("topic", ("a", "b"))``."""
+        topic, racks = None, given
+        if isinstance(given, str) and "=" in given:
+            topic, _, racks = given.partition("=")
+        elif isinstance(given, tuple) and len(given) == 2:
+            topic, racks = given
+        names = racks.split(",") if isinstance(racks, str) else racks
+        if not isinstance(names, Sequence) or not names or not all(map(_is_rack, names)):
+            raise ValueError("expected racks, or a topic and racks: topic=a,b")
+        if len(set(names)) < len(names):
+            raise ValueError("a rack is given twice")
+        return cls(topic, tuple(names))
+
+    def __str__(self) -> str:
+        racks = ",".join(self.racks)
+        return racks if self.topic is None else f"{self.topic}={racks}"
+
+
+def _is_rack(name: Any) -> bool:
+    return isinstance(name, str) and bool(name) and "," not in name and is_printable(name)

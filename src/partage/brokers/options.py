@@ -32,6 +32,7 @@ from partage.brokers.declaration import (
 from partage.brokers.option_values import (
     LOAD_TOLERANCE,
     OF_LEADERS,
+    LeaderRacks,
     NewBroker,
     Percentages,
     Replacement,
@@ -51,6 +52,7 @@ BrokerWord: TypeAlias = str | int
 NewBrokerWord: TypeAlias = str | int | tuple[int, str]
 Pair: TypeAlias = str | tuple[int, int]
 Factor: TypeAlias = int | str
+Racks: TypeAlias = str | tuple[str, Sequence[str]]
 
 EXACT = "exact"
 GIVEN = "given"
@@ -174,6 +176,18 @@ class PlanOptions:
         help="Balance leaders by count or by measured bytes in per second.",
         panel=FAIRNESS,
     )
+    leader_racks: Option[
+        Racks | Mapping[str, str | Sequence[str]] | Sequence[Racks], tuple[LeaderRacks, ...]
+    ] = Option(
+        several(LeaderRacks.of, pair=(str, tuple)),
+        (),
+        multiple=True,
+        metavar="TOPIC=RACKS",
+        help="Leaders of this topic only in these racks, for instance orders=a,b; without a topic: "
+        "leaders of all topics.",
+        panel=FAIRNESS,
+        commands=(PLAN, COMPARE),
+    )
     spread: Option[Literal["cluster", "topic"], str] = Choice(
         "cluster",
         "topic",
@@ -295,6 +309,9 @@ class PlanOptions:
                 raise InputError("spread topic", f"cannot be combined with {other}")
 
     def _check_load(self) -> None:
+        if self.leader_racks and self.by_load:
+            asked = "balance load" if self.balance == "load" else "relieve"
+            raise InputError(asked, "chooses leaders itself: leave out `leader_racks`")
         if self.relieved and self.leaders != "count":
             raise InputError("relieve", "changes as few leaders as it can: leave out `leaders`")
         if self.balance != "load":

@@ -117,6 +117,7 @@ class Problem:
         if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
             raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
         problem.warnings.extend(_warnings(problem))
+        _check_leader_racks(problem)
         return problem
 
     @property
@@ -154,6 +155,30 @@ class Problem:
     @cached_property
     def _weighed(self) -> tuple[Ints, bool]:
         return capacity_weights([self.cluster.brokers[b].capacity for b in self.slot_brokers])
+
+    @cached_property
+    def leader_racks(self) -> Bools | None:
+        """[T, racks + 1] whether brokers of a rack may lead a topic, the last one for padding; None
+        if all may."""
+        asked = self.options.leader_racks
+        if not asked:
+            return None
+        cluster = self.cluster
+        found = np.ones((len(cluster.topics), len(cluster.rack_names) + 1), dtype=np.bool_)
+        # racks of all topics first, in any order of the options, then those of one
+        for one in sorted(asked, key=lambda one: one.topic is not None):
+            rows = slice(None) if one.topic is None else cluster.topics.index(one.topic)
+            found[rows] = np.isin([*cluster.rack_names, ""], one.racks)
+        return found
+
+    def may_lead(self, rows: Ints, brokers: Ints) -> Bools:
+        """[N, any] which of the ``brokers`` [N, any] may lead the partitions ``rows`` [N]."""
+        usable = np.append(self.usable, False)[brokers]
+        if self.leader_racks is None:
+            return usable
+        rack = np.append(self.cluster.rack, -1)[brokers]
+        in_rack = self.leader_racks[self.cluster.topic[rows][:, None], rack]
+        return np.asarray(usable & (in_rack | ~self.chosen[rows][:, None]))
 
     @cached_property
     def items(self) -> Ints:
@@ -373,6 +398,16 @@ def _no_match(topics: re.Pattern[str], names: Sequence[str]) -> str:
     return f"{problem}{did_you_mean(topics.pattern, names)}"
 
 
+def _rows_of(cluster: Cluster, chosen: Bools, topic: str, where: str) -> Bools:
+    """[P] the chosen partitions of a topic that an option names."""
+    if topic not in cluster.topics:
+        raise InputError(where, f"topic {topic!r} is not in the cluster")
+    rows = chosen & (cluster.topic == cluster.topics.index(topic))
+    if not rows.any():
+        raise InputError(where, f"topic {topic!r} is left out by `topics`")
+    return np.asarray(rows)
+
+
 def _beyond(cluster: Cluster, given: Ints, usable: int) -> Bools:
     """[P] partitions that a reassignment does not change and that have more replicas than there
     are usable brokers. No plan can repair that, and this one does not have to."""
@@ -393,13 +428,25 @@ def _target(cluster: Cluster, options: PlanOptions, chosen: Bools, given: Ints |
         seen.add(word.topic)
         rows = chosen
         if word.topic is not None:
-            if word.topic not in cluster.topics:
-                raise InputError(where, f"topic {word.topic!r} is not in the cluster")
-            rows = chosen & (cluster.topic == cluster.topics.index(word.topic))
-            if not rows.any():
-                raise InputError(where, f"topic {word.topic!r} is left out by `topics`")
+            rows = _rows_of(cluster, chosen, word.topic, where)
         target[rows] = word.factor
     return target
+
+
+def _check_leader_racks(problem: Problem) -> None:
+    cluster = problem.cluster
+    seen: set[str | None] = set()
+    for one in problem.options.leader_racks:
+        where = f"leader_racks {shown(one)}"
+        if one.topic in seen:
+            raise InputError(where, f"racks of {one.topic or 'all topics'} are given twice")
+        seen.add(one.topic)
+        for rack in one.racks:
+            if rack not in cluster.rack_names:
+                known = ", ".join(cluster.rack_names) or "the brokers have no racks"
+                raise InputError(where, f"no broker is in rack {shown(rack)} ({known})")
+        if one.topic is not None:
+            _rows_of(problem.cluster, problem.chosen, one.topic, where)
 
 
 def _check_replicas(

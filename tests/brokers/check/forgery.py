@@ -39,6 +39,7 @@ _LIMITS: tuple[Value, ...] = (
     {"balance": "bytes", "max_moves": 3},
     {"relieve": "80%"},
     {"spread": "topic"},
+    {"leader_racks": ["a,b"]},
     {"no_moves": True},
     {"balance": "load"},
     {"balance": "load", "tolerance": "40%"},

@@ -84,6 +84,7 @@ SOUND: dict[str, Callable[[], Plan]] = {
     "rate": by_rate,
     "spread": lambda: plan(uneven_racks(), spread="topic"),
     "no-moves": lambda: plan(uneven_racks(), no_moves=True),
+    "leader racks": lambda: plan(uneven_racks(), leader_racks=["a,b", "kafka=c"]),
     "expand": lambda: plan(
         uneven_racks(), add_broker=["9:c", "10:c"], concurrency=5, throttle="10MB"
     ),

@@ -28,6 +28,12 @@ def another_leader(f: Files) -> None:
 
 
 @TAMPERED.add
+def leaders_bound_to_a_rack_sealed(f: Files) -> None:
+    f.plan["options"]["leader_racks"] = ["a"]
+    f.seal()
+
+
+@TAMPERED.add
 def a_replica_less(f: Files) -> None:
     longer(f.part["after"]).pop()
 

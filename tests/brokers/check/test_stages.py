@@ -37,6 +37,7 @@ def random_options(rng: random.Random) -> dict[str, Any]:
         ("balance", ("replicas", "bytes")),
         ("leaders", ("count", "rate")),
         ("spread", ("cluster", "topic")),
+        ("leader_racks", (["a,b,c"], ["t=a,b,c"])),
         ("relieve", ("75%", "100%")),
         ("max_moves", (0, 1, 3, 1000)),
         ("max_bytes_moved", ("1", "9B", "1MB")),
@@ -77,7 +78,7 @@ def test_the_rule_is_the_planners(strategy: str) -> None:
     planner refuses too."""
     rng = random.Random(STRATEGY_NAMES.index(strategy))
     made = 0
-    for _ in seeds(240, fewest=24):
+    for _ in seeds(240, fewest=36):
         options = random_options(rng) | {"strategy": strategy}
         try:
             answer = solve(a_problem(rng, options))
@@ -130,6 +131,9 @@ def test_the_rule_refuses_what_the_planner_refuses() -> None:
         ("balance", "size"),
         ("leaders", "counts"),
         ("spread", ""),
+        ("leader_racks", ["t="]),
+        ("leader_racks", ["t=a,a"]),
+        ("leader_racks", ["t=a", "t=b"]),
         ("add_broker", ["9:"]),
         ("add_broker", ["-1"]),
         ("add_broker", ["9:a\x1b"]),

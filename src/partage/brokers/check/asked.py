@@ -43,6 +43,7 @@ class Asked:
     - ``added``: rack of each broker to add, by id; ``removed``: ids; ``replaced``: new id by old
     - ``factors``: replication factor by topic, the general one under None
     - ``topics``: whether a topic's name matches
+    - ``leader_racks``: racks that may lead a topic, those of all topics under None
     - ``tolerances``: by resource, where every load is balanced
     - ``timed``: whether the search has a time limit
     - ``relieved``: by resource, the limit of a load as a part of a capacity or a fair share
@@ -57,6 +58,7 @@ class Asked:
     factors: dict[str | None, int]
     topics: Callable[[str], bool]
     no_moves: bool
+    leader_racks: dict[str | None, tuple[str, ...]]
     balance: str
     leaders: str
     spread: str
@@ -92,6 +94,7 @@ class Asked:
             factors=words.mapping("replication_factor", _factor),
             topics=words.one("topics", _pattern) or (lambda topic: True),
             no_moves=options.get("no_moves", False),
+            leader_racks=words.mapping("leader_racks", _leader_racks),
             balance=balance,
             leaders=words.choice("leaders"),
             spread=words.choice("spread"),
@@ -161,6 +164,7 @@ class Asked:
         moves = [name for name in _NEED_MOVES if options.get(name)]
         balances = self.balance == "load"
         by_load = ["balance"] if balances else []
+        by_racks = ["leader_racks"] if self.leader_racks else []
         load_limits = [name for name in limits if name != "tolerance"]
         led = any(name in OF_LEADERS for name in self.relieved)
         kept = {"tolerance"} if balances else {"relieve"} if led else set()
@@ -175,6 +179,7 @@ class Asked:
             (not self.exact, "strategy", limits),
             (self.strategy not in _BALANCE_BYTES, "strategy", by_bytes),
             (not self.exact, "strategy", by_load),
+            (not self.exact or self.by_load, "strategy or balance", by_racks),
             (self.timed and not balances, "balance replicas", ["time_limit"]),
             (balances, "balance", [*load_limits, *others]),
         )
@@ -324,6 +329,17 @@ def _factor(word: str) -> tuple[str | None, int]:
     """``3`` or ``topic=3``."""
     topic, equals, number = word.rpartition("=")
     return topic if equals else None, _number(number, 1)
+
+
+def _leader_racks(word: str) -> tuple[str | None, tuple[str, ...]]:
+    """``topic=a,b`` or ``a,b``."""
+    head, equals, tail = word.partition("=")
+    racks = tuple((tail if equals else head).split(","))
+    if "" in racks or len(set(racks)) < len(racks):
+        raise ValueError
+    if any(unicodedata.category(c) == "Cc" for rack in racks for c in rack):
+        raise ValueError
+    return head if equals else None, racks
 
 
 def _pattern(text: str) -> Callable[[str], bool]:

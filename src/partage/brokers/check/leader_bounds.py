@@ -41,8 +41,9 @@ def leader_bounds(plan: PlanColumns, found: Recount) -> None:
 class _Choices:
     """What the orders of the broker lists leave open, on E usable brokers (slots).
 
-    - ``sets``: usable slots of each partition's replicas, ascending; ``leader`` [P] slot of the
-      preferred leader, -1 where it is not usable; ``counts`` [E] leaders
+    - ``sets``: usable slots of each partition's replicas, ascending; ``may_lead``: those that the
+      options allow to lead; ``leader`` [P] slot of the preferred leader, -1 where it is not usable;
+      ``counts`` [E] leaders
     - ``free``: rows with a choice: chosen partitions with two usable replicas or more
     - ``fixed``: the other rows, with the slot that leads them, if any can; ``base`` [E]: how many
       each leads; ``pair_base`` [E, E]: their takeovers by preferred leader and follower
@@ -55,6 +56,10 @@ class _Choices:
         self.counts = np.bincount(self.leader[self.leader >= 0], minlength=slots)
         self.sets = [
             sorted({int(plan.slot_of[plan.place[b]]) for b in r} - {-1}) for r in plan.after
+        ]
+        self.may_lead = [
+            [s for s in slots if plan.may_lead(i, int(plan.slots[s]))]
+            for i, slots in enumerate(self.sets)
         ]
         may_choose = [bool(c) and len(s) >= 2 for c, s in zip(plan.chosen, self.sets, strict=True)]
         self.free = [i for i, free in enumerate(may_choose) if free]
@@ -85,7 +90,7 @@ def _takeovers(choices: _Choices) -> Takeovers:
     free = [i for i in choices.free if choices.leader[i] >= 0]
     base = choices.counts - np.bincount(choices.leader[free], minlength=slots)
     low = high = choices.counts
-    may_lead = [choices.sets[i] for i in free]
+    may_lead = [choices.may_lead[i] for i in free]
     stage = plan.stages.get("leaders")
     if stage is None:
         may_lead = [[int(choices.leader[i])] for i in free]
@@ -140,7 +145,7 @@ def _proof(plan: PlanColumns, prices: dict[str, Any], takeovers: Takeovers) -> l
 def _check_counts(choices: _Choices, found: Recount) -> None:
     """The stage ``leaders``: the sum of squared leader counts."""
     stage = choices.plan.stages["leaders"]
-    arcs = [(k, s) for k, i in enumerate(choices.free) for s in choices.sets[i]]
+    arcs = [(k, s) for k, i in enumerate(choices.free) for s in choices.may_lead[i]]
     item, option = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
     bound = picking_bound(
         item=item,
@@ -197,7 +202,7 @@ def _check_rates(choices: _Choices, found: Recount) -> None:
     if not inside or -1 in inside:
         found.defect("leader rate: confined must name usable brokers")
         return
-    confined = sum(rates[i] for i in choices.free if set(choices.sets[i]) <= inside)
+    confined = sum(rates[i] for i in choices.free if set(choices.may_lead[i]) <= inside)
     confined += sum(base[s] for s in inside)
     largest = max((rates[i] for i in choices.free), default=0)
     found.compare_bound(stage, max(-(-confined // len(inside)), largest, *base))

@@ -114,6 +114,11 @@ def _refused(plan: PlanColumns) -> Iterator[str]:
     for topic in asked.factors:
         if topic is not None and topic not in chosen:
             yield f"{MARKER}: options.replication_factor: topic {topic!r} is not chosen"
+    for topic, racks in asked.leader_racks.items():
+        if topic is not None and topic not in chosen:
+            yield f"{MARKER}: options.leader_racks: topic {topic!r} is not chosen"
+        if unknown := set(racks) - set(plan.rack):
+            yield f"{MARKER}: options.leader_racks: no broker is in rack {min(unknown)!r}"
     if asked.leaders == "rate" and plan.rates is None:
         yield f"{MARKER}: options.leaders: rate needs bytes_per_second"
     if (asked.by_size or asked.by_load or asked.max_bytes is not None) and not plan.sized:

@@ -157,6 +157,12 @@ class PlanColumns:
         """Row of each partition, by its name."""
         return {name: row for row, name in enumerate(self.names)}
 
+    def may_lead(self, row: int, place: int) -> bool:
+        """Whether the options allow leaders of a partition in the rack of a broker."""
+        every = self.asked.leader_racks.get(None)
+        racks = self.asked.leader_racks.get(self.topics[self.topic[row]], every)
+        return racks is None or not self.chosen[row] or self.rack[place] in racks
+
     @cached_property
     def rack_sizes(self) -> dict[str, int]:
         """Usable brokers of each rack, by its name; empty without racks."""

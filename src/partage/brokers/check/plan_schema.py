@@ -33,6 +33,7 @@ _OPTIONS: Schema = {
     "no_moves?": FLAG,
     "balance?": TEXT,
     "leaders?": TEXT,
+    "leader_racks?": [TEXT],
     "spread?": TEXT,
     "relieve?": TEXT,
     "max_moves?": COUNT,

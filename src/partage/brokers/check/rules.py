@@ -82,14 +82,26 @@ def _breaks_rack_rule(plan: PlanColumns, row: int) -> str | None:
     return f"{new} breaks the rack rule"
 
 
+def _led_from_another_rack(plan: PlanColumns, row: int) -> str | None:
+    leader = plan.after[row][0]
+    if plan.may_lead(row, plan.place[leader]):
+        return None
+    return f"is led by broker {leader}, which is not in its leader racks"
+
+
 def _unusable(plan: PlanColumns, row: int) -> list[int]:
     return [b for b in plan.after[row] if not plan.usable[plan.place[b]]]
 
 
 _Rule = Callable[[PlanColumns, int], str | None]
 _LEFT_OUT: tuple[_Rule, ...] = (_changed_though_left_out, _on_removed_broker)
-_WITHOUT_MOVES: tuple[_Rule, ...] = (_moved_without_moves,)
-_CHOSEN: tuple[_Rule, ...] = (_on_unusable_broker, _wrong_factor, _breaks_rack_rule)
+_WITHOUT_MOVES: tuple[_Rule, ...] = (_moved_without_moves, _led_from_another_rack)
+_CHOSEN: tuple[_Rule, ...] = (
+    _on_unusable_broker,
+    _wrong_factor,
+    _breaks_rack_rule,
+    _led_from_another_rack,
+)
 
 
 def _overfull_disks(plan: PlanColumns) -> list[str]:

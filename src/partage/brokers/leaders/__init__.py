@@ -20,6 +20,7 @@ from partage.brokers.leaders.failures import FailureProof, prepare_for_failures,
 from partage.brokers.leaders.racks import share_after_rack_failure
 from partage.brokers.leaders.rates import RateProof, lead_by_rate
 from partage.brokers.problem import Problem
+from partage.errors import CannotError
 from partage.flow.certificate import picking_bound
 from partage.flow.selection import pick_slots
 
@@ -46,7 +47,9 @@ class Led:
 
 
 def lead(problem: Problem, replicas: Ints) -> Led:
-    """Order the replica sets [P, R]; rows that are not chosen keep their order."""
+    """Order the replica sets [P, R]; rows that are not chosen keep their order. Raises CannotError
+    for a set without a replica in the racks that may lead it."""
+    _check_racks(problem, replicas)
     lists = _kept_order(problem, replicas)
     choices = Choices.of(problem, replicas, lists)
     today = problem.broker_slot[problem.cluster.replicas[:, 0]]
@@ -63,6 +66,24 @@ def lead(problem: Problem, replicas: Ints) -> Led:
     pair, failure = prepare_for_failures(problem, choices, lists, leader, price)
     pair = share_after_rack_failure(problem, lists, chosen, pair)
     return Led(_ordered(problem, lists, chosen, pair), proof_of_leaders, failure)
+
+
+def _check_racks(problem: Problem, replicas: Ints) -> None:
+    if problem.leader_racks is None:
+        return
+    cluster, rows = problem.cluster, problem.items
+    wanting = rows[~problem.may_lead(rows, replicas[rows]).any(axis=1)]
+    wanting = wanting[~problem.leader_racks[cluster.topic[wanting]].all(axis=1)]
+    if len(wanting):
+        topic = cluster.topic[wanting[0]]
+        allowed = np.flatnonzero(problem.leader_racks[topic, :-1])
+        racks = " or ".join(cluster.rack_names[rack] for rack in allowed.tolist())
+        more = f" and {len(wanting) - 1:,} more have" if len(wanting) > 1 else " has"
+        instead = "leave out `no_moves`" if problem.options.no_moves else "name more racks"
+        raise CannotError(
+            f"`leader_racks`: {cluster.names[wanting[0]]}{more} no replica on a usable broker of "
+            f"rack {racks}: {instead} or raise `replication_factor`"
+        )
 
 
 def prove_order(problem: Problem, lists: Ints) -> Led:

@@ -108,7 +108,7 @@ class _Orders:
     ) -> None:
         slots = len(choices.base)
         self.rows = np.flatnonzero(leader >= 0)
-        item, first, second = choices.pairs(lists.shape[1])
+        item, first, second = choices.pairs()
         self.counts = choices.base + np.bincount(leader[self.rows], minlength=slots)
         low, high = self.counts, self.counts
         allowed = leader[item] >= 0
