@@ -31,6 +31,7 @@ from partage.brokers.problem import Problem, Rates, keeps_rules
 from partage.brokers.proofs import Stage
 from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
+from partage.brokers.zone_bytes import zone_bytes
 from partage.cluster import Cluster
 from partage.cluster.reassignment import Reassignment
 from partage.errors import InputError
@@ -185,10 +186,15 @@ class Plan:
         return LoadModel.of(self.problem) if self.problem.rates is not None else None
 
     def _placement_figures(self, cluster: Cluster) -> dict[str, Any]:
-        """The figures of a placement; of every resource, where loads are known."""
+        """The figures of a placement; of every resource, and of bytes between racks, where loads
+        are known."""
         figures = Placement(cluster, self.problem.usable).figures()
         if self._load_model is not None:
             figures["resources"] = resource_figures(self._load_model, cluster)
+        rates = self.problem.rates
+        crossing = None if rates is None else zone_bytes(cluster, rates.bytes_in)
+        if crossing is not None:
+            figures["zone_bytes"] = crossing
         return figures
 
     def document(self) -> dict[str, Any]:

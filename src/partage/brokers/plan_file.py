@@ -141,6 +141,13 @@ class LogDirFigures(msgspec.Struct, frozen=True):
     bound: float
 
 
+class ZoneBytes(msgspec.Struct, frozen=True):
+    """Bytes per second that followers copy: from leaders in other racks, and in total."""
+
+    replication: float
+    replication_total: float
+
+
 class PlanFigures(msgspec.Struct, frozen=True):
     """Figures of one placement. Those from ``moves`` on are of the placement after the plan."""
 
@@ -154,6 +161,7 @@ class PlanFigures(msgspec.Struct, frozen=True):
     topic_spread: int | None = None
     bytes_max_over_mean: float | None = None
     resources: dict[str, ResourceFigures] = {}
+    zone_bytes: ZoneBytes | None = None
     moves: Int64 | None = None
     moves_lower_bound: Int64 = 0
     bytes_moved: Int64 | None = None

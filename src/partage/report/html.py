@@ -33,7 +33,13 @@ from partage.report.page.tiles import tiles
 from partage.report.page.waves import shown_waves, waves
 from partage.report.view import MARKS, Load, View, view
 from partage.report.view.checking import steps
-from partage.report.view.resources import HIGHEST_NOTE, band_text, highest_loads, resource_rows
+from partage.report.view.resources import (
+    HIGHEST_NOTE,
+    band_text,
+    highest_loads,
+    replication_note,
+    resource_rows,
+)
 from partage.report.view.stages import meaning, shown
 from partage.report.wave_load import busiest, wave_load
 from partage.units import Rate
@@ -108,6 +114,7 @@ def render(
         data=Markup(script_json(data)),
         tiles=tiles(plan),
         resources=resource_rows(plan.figures_before, plan.figures),
+        replication=replication_note(plan.figures_before, plan.figures),
         banded=any(load.banded for load in plan.loads),
         highest=highest_loads(plan.figures),
         highest_note=HIGHEST_NOTE,

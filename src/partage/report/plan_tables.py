@@ -19,7 +19,12 @@ from partage.report.broker_table import FOOTNOTE, broker_tables
 from partage.report.movement_table import movement_table
 from partage.report.resource_table import IN_BAND, highest_load_table, resource_table
 from partage.report.view import MARKS, Rating, View, view
-from partage.report.view.resources import HIGHEST_NOTE, resource_rows, resources_note
+from partage.report.view.resources import (
+    HIGHEST_NOTE,
+    replication_note,
+    resource_rows,
+    resources_note,
+)
 from partage.report.wave_tables import wave_load_table, wave_table
 
 _LINES = 8
@@ -44,6 +49,8 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
         printing.note(console, resources_note(rows))
         if any(row.band for row in rows):
             printing.legend(console, IN_BAND)
+        if crossing := replication_note(plan.figures_before, plan.figures):
+            printing.note(console, crossing)
     first = not verbose and resources is None
     printing.titled(console, "Criteria", _criteria(plan), first=first)
     printing.note(console, _MARKS)

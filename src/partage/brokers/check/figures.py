@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -44,6 +45,9 @@ def check_figures(plan: PlanColumns) -> list[str]:
         after["resources"] = load_figures(loads, plan.after)
     elif "resources" in stated["before"] or "resources" in stated["after"]:
         return [f"{MARKER}: figures: resources go with rates in and out"]
+    for name, lists, counted in (("before", plan.before, before), ("after", plan.after, after)):
+        if "zone_bytes" in stated[name] or (plan.bytes_in and len(_racks(plan)) > 1):
+            counted["zone_bytes"] = _zone_bytes(plan, lists)
     return [
         *_differences("figures.before.", stated["before"], before),
         *_differences("figures.after.", stated["after"], after),
@@ -172,6 +176,26 @@ def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> d
         "worst_survivor_lower_bound": least_worst_survivor(plan, lists),
         "leaders_after_rack_failure": leaders_after_rack_failure(plan, lists),
         "rack_survivor_lower_bound": least_rack_survivor(plan, lists),
+    }
+
+
+def _racks(plan: PlanColumns) -> set[str]:
+    return {rack for rack in plan.rack if rack is not None}
+
+
+def _zone_bytes(plan: PlanColumns, lists: Lists) -> dict[str, float] | None:
+    """Bytes per second that followers copy: from leaders in other racks, and in total. None without
+    rates or with fewer than two racks."""
+    if not plan.bytes_in or len(_racks(plan)) < 2:
+        return None
+    across, total = [], []
+    for rate, (leader, *followers) in zip(plan.bytes_in, lists, strict=True):
+        home = plan.rack[plan.place[leader]]
+        across.append(rate * sum(plan.rack[plan.place[b]] != home for b in followers))
+        total.append(rate * len(followers))
+    return {
+        "replication": round(math.fsum(across), 3),
+        "replication_total": round(math.fsum(total), 3),
     }
 
 

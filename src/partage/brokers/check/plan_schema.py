@@ -87,6 +87,7 @@ _BEFORE: dict[str, Schema] = {
     "topic_spread": ANY,
     "bytes_max_over_mean": ANY,
     "resources?": ANY,
+    "zone_bytes?": ANY,
 }
 _AFTER: Schema = _BEFORE | {
     "strategy": ANY,

@@ -69,6 +69,18 @@ def resources_note(rows: Iterable[ResourceRow]) -> str:
     return f"{_AIMED if any(row.band for row in rows) else _COUNTED} {_NOTE}"
 
 
+def replication_note(before: PlanFigures, after: PlanFigures) -> str:
+    """What crosses racks; empty where rates or racks are not known."""
+    was, now = before.zone_bytes, after.zone_bytes
+    if was is None or now is None:
+        return ""
+    return (
+        f"replication across racks: {units.rate(now.replication)} of "
+        f"{units.rate(now.replication_total)} (before: {units.rate(was.replication)} of "
+        f"{units.rate(was.replication_total)}); clients do not count"
+    )
+
+
 def _resource_row(name: str, was: ResourceFigures, now: ResourceFigures) -> ResourceRow:
     def share(value: float) -> str:
         return units.of_fair(value, now.fair)
