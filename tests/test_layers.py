@@ -39,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("measured_loads",),
     ("producers", "consumers", "brokers"),
     ("pipeline", "live"),
-    ("doctor", "demo", "measuring", "testing"),
+    ("auto_apply", "doctor", "demo", "measuring", "testing"),
     ("report",),
     ("cli",),
 )

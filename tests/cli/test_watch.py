@@ -179,6 +179,8 @@ def test_it_stops_cleanly_and_resumes(
         (("-o", "small.json"), "small.json: is a file, expected a directory to write"),
         (("-o", "records"), "records: contains files that partage did not write (no watch.json"),
         (("-o", "records/watch"), "records/watch: is inside the folder of records: name"),
+        (("--throttle", "5MB"), "--throttle: needs --apply"),
+        (("--hours", "22:00-06:00"), "--hours: needs --apply"),
     ],
 )
 def test_bad_options_of_watch(
@@ -189,6 +191,36 @@ def test_bad_options_of_watch(
     given = {"--cluster": small, "-o": "watch"} | dict([tuple(options)])
     before = files_now()
     ended = run("watch", "records", *(word for pair in given.items() for word in pair))
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"partage: {problem}")
+    assert len(ended.err.splitlines()) == 1
+    assert files_now() == before
+
+
+MOVES = ("--apply", "--plan", "moves", "--throttle", "5MB", "--bytes-per-day", "5GB")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "--cluster: is missing: name a file, or the running cluster with --bootstrap-server"),
+        (("--yes",), "--yes: needs --apply"),
+        (("--apply",), "--cluster: is missing: name a file, or the running cluster with"),
+        (("--apply", "--cluster", "small.json"), "--cluster: --apply acts on the running cluster"),
+        (MOVES[:3], "--bytes-per-day: is needed for --apply with --plan moves"),
+        ((*MOVES[:3], "--bytes-per-day", "5GB"), "--throttle: is needed for --apply with --plan"),
+        ((*MOVES, "--hours", "22-6"), "--hours 22-6: expected hours such as 22:00-06:00"),
+        ((*MOVES, "--racks", "a,,b"), "--racks a,,b: expected names of racks, separated by"),
+        ((*MOVES, "--bytes-per-day", "all"), "--bytes-per-day all: expected a size such as"),
+        ((*MOVES, "--throttle", "fast"), "--throttle fast: expected a rate such as"),
+    ],
+)
+def test_bad_options_of_apply(
+    run: Run, small: str, files_now: Files, tmp_path: Path, options: Sequence[str], problem: str
+) -> None:
+    (tmp_path / "records").mkdir()
+    before = files_now()
+    ended = run("watch", "records", "-o", "watch", *options)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"partage: {problem}")
     assert len(ended.err.splitlines()) == 1

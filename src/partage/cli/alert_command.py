@@ -1,4 +1,5 @@
-"""``watch --alert-command``: a command of the user's, run for each alert and once it is over.
+"""``watch --alert-command``: a command of the user's, run for each alert, once it is over, and
+before and after each plan of ``--apply``.
 
 It gets the event as one JSON object on its input, as ``--json`` prints it, and no shell reads it.
 A command that fails, or takes too long, does not end the watch.
@@ -14,7 +15,7 @@ from typing import Any
 
 from partage.errors import InputError
 
-EVENTS = ("alert", "fair")
+EVENTS = ("alert", "fair", "apply")
 
 _SECONDS = 60
 """The next batch waits for the command no longer."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 from contextlib import ExitStack
-from typing import Annotated, Any
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partage.cli import output
 from partage.cli.arguments import (
+    BootstrapServer,
     CommandConfig,
     Conf,
     Master,
@@ -17,6 +20,11 @@ from partage.cli.arguments import (
     one_of,
     spark_settings,
 )
+from partage.cli.watch_apply import ApplyOptions, applier
+
+if TYPE_CHECKING:
+    from partage.live.admin.connection import Connection
+    from partage.pipeline.watch import ClusterSource
 
 _PLANS = "leaders|moves"
 
@@ -29,15 +37,20 @@ def watch(
             help="A folder to which files are added, or kafka://HOST:PORT/TOPIC[,TOPIC].",
         ),
     ],
-    cluster: Annotated[
-        str, typer.Option(metavar="FILE", help="The cluster; read again when the file changes.")
-    ],
+    applying: ApplyOptions,
     out: Annotated[
         str,
         typer.Option(
             "--out", "-o", metavar="DIR", help="Output directory; an existing one is resumed."
         ),
     ],
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The cluster; read again when the file changes. By default the running cluster.",
+        ),
+    ] = None,
     window: Annotated[int, typer.Option(metavar="SECONDS", help="Length of a load window.")] = 60,
     allowed_lateness: Annotated[
         int, typer.Option(metavar="SECONDS", help="Keep a window open for late records.")
@@ -76,6 +89,7 @@ def watch(
         str | None,
         typer.Option(metavar="FILE", help="Write progress for Prometheus after each batch."),
     ] = None,
+    bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     master: Master = None,
     conf: Conf = None,
@@ -83,12 +97,13 @@ def watch(
 ) -> None:
     """Measure a stream of records, and alert with a new plan when the load gets uneven.
 
-    Prints nothing while all is well.
+    Prints nothing while all is well. With --apply, it keeps the running cluster balanced.
 
     Examples:
 
         partage watch records/ --cluster cluster.json -o watch/
         partage watch kafka://localhost:9092/orders --cluster cluster.json -o watch/
+        partage watch kafka://kafka:9092/orders --bootstrap-server kafka:9092 -o watch/ --apply
     """
     from partage.cli import alert_command as alerting
     from partage.errors import InputError, read_parameter
@@ -110,6 +125,13 @@ def watch(
     traffic = 0 if min_traffic is None else read_parameter("min_traffic", Rate.of, min_traffic)
     run = None if alert_command is None else alerting.alert_command(alert_command)
 
+    limits = applying.limits(
+        moves=plan == "moves", over=over, late=window + allowed_lateness + every
+    )
+    if limits is not None and cluster is not None:
+        raise InputError("--cluster", "--apply acts on the running cluster: leave it out")
+    connection = _connection(bootstrap_server, command_config) if cluster is None else None
+
     from partage.outputs import check_file, lines_with_checksum, write_file
     from partage.pipeline import session
     from partage.pipeline import watch as watching
@@ -126,16 +148,22 @@ def watch(
         moves=plan == "moves",
         min_traffic=float(traffic),
     )
-    known = watching.ClusterFile(cluster)
     (named,) = configured([records], command_config)
     stream = watching.stream(named, max_offsets_per_trigger, max_files_per_trigger)
     if metrics is not None:
         check_file(metrics, "--metrics")
     watching.check(out, watching.Settings(stream.identity, window))
+    known = _cluster_source(cluster, connection)
+
+    lock = Lock()  # what is applied reports from a thread of its own
 
     def emit(event: dict[str, Any]) -> None:
+        with lock:
+            show(event)
+
+    def show(event: dict[str, Any]) -> None:
         if run is not None and event["event"] in alerting.EVENTS and (problem := run(event)):
-            emit(watching.trouble(problem))
+            show(watching.trouble(problem))
         if metrics is not None and event["event"] == "batch":
             write_file(metrics, lines_with_checksum(prometheus(event)))
         if json:
@@ -148,10 +176,57 @@ def watch(
     def render_page(document: dict[str, Any], directory: str) -> str:
         return render(document, directory=directory)
 
+    stop, acting = Event(), None
+    if limits is not None and connection is not None:
+        acting = applier(
+            applying,
+            limits,
+            connection,
+            out,
+            threshold=alert_above,
+            moves=plan == "moves",
+            once=once,
+            emit=emit,
+            render=render_page,
+            stop=stop,
+        )
     with ExitStack() as stack:
         with output.bar(quiet=json) as progress:
             progress(0, 0, "starting Spark")
             spark = stack.enter_context(session(master, short=once, config=spark_settings(conf)))
         watching.watch(
-            spark, stream, out, known, rules, every=every, once=once, emit=emit, render=render_page
+            spark,
+            stream,
+            out,
+            known,
+            rules,
+            every=every,
+            once=once,
+            emit=emit,
+            render=render_page,
+            applier=acting,
+            stop=stop,
         )
+
+
+def _connection(bootstrap_server: str | None, command_config: str | None) -> Connection:
+    from partage.errors import InputError
+    from partage.live.admin.connection import Connection
+
+    if not (bootstrap_server or command_config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")):
+        raise InputError(
+            "--cluster",
+            "is missing: name a file, or the running cluster with `bootstrap_server` HOST:PORT",
+        )
+    return Connection.of(bootstrap_server, command_config)
+
+
+def _cluster_source(cluster: str | None, connection: Connection | None) -> ClusterSource:
+    from partage.pipeline import watch as watching
+
+    if connection is None:
+        assert cluster is not None
+        return watching.ClusterFile(cluster)
+    from partage.auto_apply.running_cluster import RunningCluster
+
+    return RunningCluster(connection)

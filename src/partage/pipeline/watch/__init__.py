@@ -7,8 +7,20 @@ stream ─ batches ┬ windows ─ store      closed by the watermark, written e
 from partage.pipeline.watch.batches import Rules
 from partage.pipeline.watch.events import trouble
 from partage.pipeline.watch.fairness import ClusterFile
+from partage.pipeline.watch.judgement import Applier, ClusterSource, Judgement
 from partage.pipeline.watch.run import watch
 from partage.pipeline.watch.store import Settings, check
 from partage.pipeline.watch.stream import stream
 
-__all__ = ["ClusterFile", "Rules", "Settings", "check", "stream", "trouble", "watch"]
+__all__ = [
+    "Applier",
+    "ClusterFile",
+    "ClusterSource",
+    "Judgement",
+    "Rules",
+    "Settings",
+    "check",
+    "stream",
+    "trouble",
+    "watch",
+]

@@ -27,7 +27,8 @@ from partage.pipeline.cache import Cache
 from partage.pipeline.profile import SCHEMAS
 from partage.pipeline.session import spark_errors
 from partage.pipeline.watch import events, windows
-from partage.pipeline.watch.fairness import ClusterFile, Fairness, fairness, new_plan
+from partage.pipeline.watch.fairness import Fairness, fairness, new_plan
+from partage.pipeline.watch.judgement import Applier, ClusterSource, Judgement
 from partage.pipeline.watch.store import PLANS, REJECTED_KEPT, State, Store, stamp
 from partage.pipeline.watch.stream import Stream
 from partage.pipeline.watch.tables import Tables
@@ -69,16 +70,18 @@ class Batches:
         stream: Stream,
         store: Store,
         tables: Tables,
-        cluster: ClusterFile,
+        cluster: ClusterSource,
         rules: Rules,
         emit: Emit,
         render: Render | None,
+        applier: Applier | None = None,
     ) -> None:
         self.state = store.state()
         self.failure: BaseException | None = None
         self._spark, self._stream, self._store = spark, stream, store
         self._tables = tables
         self._cluster, self._rules, self._emit, self._render = cluster, rules, emit, render
+        self._applier = applier
         self._busy = threading.Lock()
         self._ended = False
         self._unknown: set[str] = set()
@@ -128,10 +131,14 @@ class Batches:
                 state, closed = self._advance(state, sums, totals, cached)
         if records is not None:
             self._write_profile(state)
+        judgement = None
         if closed.windows:
-            state = self._judge(state, closed.windows)
+            judgement = self._judge(state, closed.windows)
+            state = replace(state, unfair=judgement.unfair)
         self._store.commit(state)
         self.state = state
+        if self._applier is not None and judgement is not None:
+            self._applier.judged(judgement)
         self._emit(events.batch(state, read, time.monotonic() - began, self._fairness))
 
     def _records(self, frame: DataFrame) -> DataFrame | None:
@@ -181,7 +188,7 @@ class Batches:
             state = replace(state, start=start, end=end)
         return state, closed
 
-    def _judge(self, state: State, closed: int) -> State:
+    def _judge(self, state: State, closed: int) -> Judgement:
         """Evaluate the closed windows and emit events; ``closed``: the number closed just now."""
         assert state.end is not None
         cluster, problem = self._cluster.now()
@@ -197,9 +204,8 @@ class Batches:
             self._alert(state.end, found, cluster, profile)
         elif state.unfair and not unfair:
             self._emit(events.fair(state.end, threshold, found))
-        state = replace(state, unfair=unfair)
-        self._emit(events.closed(state, closed, found))
-        return state
+        self._emit(events.closed(replace(state, unfair=unfair), closed, found))
+        return Judgement(state.end, unfair, found, profile)
 
     def _write_profile(self, state: State) -> None:
         rules, begin, end = self._rules, state.start or 0, state.end or 0
@@ -212,6 +218,9 @@ class Batches:
         self._store.write_profile(table, state, begin, end)
 
     def _alert(self, end: int, found: Fairness, cluster: Cluster, profile: Profile) -> None:
+        if self._applier is not None:  # it plans for the cluster of the moment when it acts
+            self._emit(events.alert(end, self._rules.alert_above, found))
+            return
         path = self._store.path / PLANS / stamp(end)
         written, after, why = None, None, None
         try:

@@ -33,12 +33,13 @@ def alert(
     end: int,
     threshold: float,
     found: Fairness,
-    plan: str | None,
-    after: float | None,
-    why: PartageError | None,
+    plan: str | None = None,
+    after: float | None = None,
+    why: PartageError | None = None,
 ) -> Event:
     """The fairness is above the threshold. ``plan``: the directory of a new plan, ``after``: the
-    fairness that it leads to; or ``why`` there is no plan."""
+    fairness that it leads to; or ``why`` there is no plan; none of them where another component
+    plans."""
     return {
         "event": "alert",
         "at": shown(end),

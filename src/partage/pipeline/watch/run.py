@@ -11,14 +11,14 @@ import re
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from partage.errors import PartageError
 from partage.pipeline.session import is_connect, spark_errors
 from partage.pipeline.watch import events
 from partage.pipeline.watch.batches import Batches, Emit, Render, Rules
-from partage.pipeline.watch.fairness import ClusterFile
+from partage.pipeline.watch.judgement import Applier, ClusterSource
 from partage.pipeline.watch.store import MARKER, Settings, State, opened
 from partage.pipeline.watch.stream import Stream
 from partage.pipeline.watch.tables import Tables
@@ -34,20 +34,22 @@ def watch(
     spark: SparkSession,
     stream: Stream,
     out: str,
-    cluster: ClusterFile,
+    cluster: ClusterSource,
     rules: Rules,
     *,
     every: int = 10,
     once: bool = False,
     emit: Emit,
     render: Render | None = None,
+    applier: Applier | None = None,
     stop: threading.Event | None = None,
 ) -> State:
     """Follow a stream into the directory ``out`` until ``stop`` is set, or a signal comes.
 
     ``every``: seconds between batches; ``once``: process what is there, then stop. ``emit``
-    receives the events; ``render`` turns a plan's document and directory into its report. Returns
-    the final state. Raises InputError, and PartageError for what Spark cannot do.
+    receives the events; ``render`` turns a plan's document and directory into its report;
+    ``applier`` gets each judgement, and plans instead of the alert. Returns the final state. Raises
+    InputError, and PartageError for what Spark cannot do.
     """
     if is_connect(spark):
         raise PartageError(
@@ -58,16 +60,18 @@ def watch(
         frame = stream.open(spark)
         with opened(out, Settings(stream.identity, rules.window)) as store:
             tables = Tables.of(spark, store.path, MARKER)
-            batches = Batches(spark, stream, store, tables, cluster, rules, emit, render)
+            batches = Batches(spark, stream, store, tables, cluster, rules, emit, render, applier)
             trigger = {"availableNow": True} if once else {"processingTime": f"{every} seconds"}
             writer = frame.writeStream.foreachBatch(batches).trigger(**trigger)
-            with spark_errors():
+            with ExitStack() as stack:
+                if applier is not None:
+                    stack.callback(applier.end)
+                    applier.begin()
+                stack.enter_context(spark_errors())
                 query = writer.option("checkpointLocation", store.checkpoint).start()
-                try:
-                    _wait(query, batches, asked, stream)
-                finally:
-                    batches.end()
-                    query.stop()
+                stack.callback(query.stop)
+                stack.callback(batches.end)
+                _wait(query, batches, asked, stream)
             emit(events.stopped(batches.state))
             return batches.state
 

@@ -1,0 +1,347 @@
+"""Acts on the judgements of a watch: at most one plan at a time, and only what the policy allows.
+
+A judgement that the load is uneven leads to an *attempt*, if the policy allows one: read the
+cluster, plan, write the plan, ``check`` it, go through the preflight of ``partage apply``, count
+its bytes in the ledger, run it. Whatever an attempt ends with, the next one comes after the time
+over which rates are measured. A dry run ends where the run would begin.
+
+What ends a run in order between two waves, a signal or the end of the hours, leaves it ``stopped``;
+a kill leaves it ``running``. Either is resumed before anything else, the killed one at once and
+whatever the hour, since replicas may be on their way. Any other end than ``done`` halts: the ledger
+has a file that a person has to remove.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from partage.auto_apply import events
+from partage.auto_apply.ledger import HALTED, Ledger, Run
+from partage.auto_apply.policy import (
+    Limits,
+    Reason,
+    Refusal,
+    bytes_left,
+    refusal,
+    within_hours,
+)
+from partage.auto_apply.relief import Relief, relief
+from partage.brokers.check import check
+from partage.brokers.directory import REPORT
+from partage.errors import PartageError
+from partage.live.admin.snapshot import take_snapshot
+from partage.live.admin.states import Snapshot
+from partage.live.execution.execute import execute
+from partage.live.execution.execution_plan import Direction
+from partage.live.execution.executor import Interrupts
+from partage.live.execution.journal import Journal, is_locked
+from partage.live.execution.journal_entries import STARTED
+from partage.live.execution.outcome import Outcome
+from partage.live.execution.preflight import Ready
+from partage.live.execution.progress import ProgressUpdate
+from partage.live.execution.proven_plan import read_proven
+from partage.pipeline.watch import Judgement
+from partage.units import plural
+
+PLANS = "plans"
+
+Connect = Callable[[], AbstractContextManager[Any]]
+"""A context with a connected admin client."""
+
+
+class _DryRunError(Exception):
+    """Ends a dry run where the run would begin."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``act``: otherwise a dry run; ``moves``: replicas may move; ``threshold``: of the alert."""
+
+    limits: Limits
+    threshold: float
+    moves: bool
+    throttle: int | str | None
+    act: bool
+
+
+class Keeper:
+    """The applier of a watch with this ``directory``. ``stopping``: whether to stop soon;
+    ``render``: a plan's document and directory → its report. Raises InputError for a damaged
+    ledger."""
+
+    def __init__(
+        self,
+        directory: Path,
+        connect: Connect,
+        settings: Settings,
+        emit: Callable[[events.Event], None],
+        *,
+        render: Callable[[dict[str, Any], str], str] | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._directory, self._connect, self._settings = directory, connect, settings
+        self._limits = settings.limits
+        self._emit, self._render, self._stopping = emit, render, stopping
+        self._now, self._clock, self._sleep = now, clock, sleep
+        self._ledger = Ledger(directory)
+        self._attempted: datetime | None = None
+        self._told: Reason | None = None
+
+    def begin(self) -> None:
+        """Resume a plan that a killed run left: its moves may be in progress."""
+        run = self._ledger.unfinished
+        if run is not None and run.state == "running":
+            self._resume(run)
+
+    def judged(self, judgement: Judgement) -> None:
+        """Resume what was stopped, or attempt to bring the load below the threshold."""
+        now = self._now()
+        if self._ledger.halted is not None:
+            self._refuse(self._halted())
+        elif (run := self._ledger.unfinished) is not None:
+            if run.state == "running" or within_hours(self._limits, now):
+                self._resume(run)
+        elif not judgement.unfair:
+            self._told = None
+        elif (found := self._refusal(now, judgement.end)) is not None:
+            self._refuse(found)
+        elif self._attempted is None or now - self._attempted >= self._limits.settling:
+            self._attempted = now
+            with self._reporting_trouble(), self._connect() as admin:
+                self._attempt(judgement, admin)
+
+    def end(self) -> None:
+        """Nothing is being done between two calls."""
+
+    # ------------------------------------------------------------------ a new plan
+
+    def _refusal(self, now: datetime, measured_until: int) -> Refusal | None:
+        until = datetime.fromtimestamp(measured_until / 1e6, UTC)
+        return refusal(self._limits, self._ledger.runs, now, until)
+
+    def _attempt(self, judgement: Judgement, admin: Any) -> None:
+        limits, left = self._limits, bytes_left(self._limits, self._ledger.runs, self._now())
+        snapshot = take_snapshot(
+            admin, groups=False, throttles=False, complete=False, sleep=self._sleep
+        )
+        if (found := _unready(snapshot)) is not None:
+            self._refuse(found)
+            return
+        try:
+            planned = relief(
+                snapshot.cluster(),
+                judgement.profile,
+                self._settings.threshold,
+                moves=self._settings.moves,
+                most_bytes=left,
+                racks=limits.racks,
+            )
+        except PartageError as error:
+            self._refuse(Refusal(Reason.PLAN, f"no plan within the limits: {error}"))
+            return
+        if planned is not None:
+            self._try(self._written(planned), admin)
+
+    def _written(self, planned: Relief) -> Run:
+        """Write the plan directory."""
+        name = events.shown(self._now()).replace(":", "-")
+        path = os.fspath(self._directory / PLANS / name)
+        plan = planned.plan
+        beside = {} if self._render is None else {REPORT: self._render(plan.document(), path)}
+        plan.write(path, beside)
+        return Run(
+            plan=path,
+            state="running",
+            started_at=int(self._now().timestamp()),
+            ended_at=None,
+            bytes=(plan.bytes_moved or 0) if plan.moves else 0,
+            moves=plan.moves,
+            leader_changes=plan.leader_changes,
+            fairness=planned.before.value,
+            fairness_after=planned.after.value,
+        )
+
+    def _try(self, run: Run, admin: Any) -> None:
+        """Check a new plan, and run it unless something is in the way."""
+        if defects := check(run.plan).defects:
+            self._refuse(Refusal(Reason.CHECK, f"{run.plan}: {defects[0]}"), run.plan)
+            return
+        began = False
+
+        def confirm(_: Ready) -> None:
+            nonlocal began
+            if not self._settings.act:
+                raise _DryRunError
+            self._ledger.begin(run)
+            self._tell(run, "started")
+            began = True
+
+        try:
+            outcome = self._execute(run, admin, confirm)
+        except _DryRunError:
+            left = bytes_left(self._limits, self._ledger.runs, self._now()) - run.bytes
+            self._told = None
+            self._emit(self._event(run, "would", left))
+        except PartageError as error:
+            if began:
+                self._fail(run, str(error))
+            else:
+                self._refuse(Refusal(Reason.PREFLIGHT, str(error)), run.plan)
+        else:
+            self._ended(run, outcome)
+
+    # ------------------------------------------------------------------ runs
+
+    def _resume(self, run: Run) -> None:
+        """Finish a plan, unless a person has taken it over."""
+        if self._ledger.halted is not None:
+            self._refuse(self._halted())
+            return
+        if is_locked(run.plan):
+            problem = f"another partage process is applying {run.plan}, or rolling it back"
+            self._refuse(Refusal(Reason.UNFINISHED, problem), run.plan)
+            return
+        if not self._settings.act:
+            problem = f"{run.plan} is unfinished: resume it with --yes, or use partage rollback"
+            self._refuse(Refusal(Reason.UNFINISHED, problem), run.plan)
+            return
+        try:
+            if _rolled_back(run.plan):
+                self._close(run, "rolled back")
+                return
+            run = replace(run, state="running")
+            self._ledger.update(run)
+            self._tell(run, "resumed")
+            with self._connect() as admin:
+                outcome = self._execute(run, admin, lambda _: None)
+        except PartageError as error:
+            self._fail(run, str(error))
+        else:
+            self._ended(run, outcome)
+
+    def _execute(self, run: Run, admin: Any, confirm: Callable[[Ready], None]) -> Outcome:
+        """Run a plan; it stops between two waves when the watch ends, and outside of the hours."""
+        interrupts, running = Interrupts(), False
+
+        def progress(update: ProgressUpdate) -> None:
+            nonlocal running
+            # what a killed run left in progress needs its throttle: finish that wave in any case
+            running = True
+            self._emit(events.progress(run, update))
+
+        def sleep(seconds: float) -> None:
+            self._sleep(seconds)
+            if running and self._must_stop() and not interrupts.count:
+                interrupts()
+
+        return execute(
+            read_proven(run.plan),
+            admin,
+            throttle=self._settings.throttle,
+            confirm=confirm,
+            progress=progress,
+            interrupts=interrupts,
+            clock=self._clock,
+            sleep=sleep,
+        )
+
+    def _must_stop(self) -> bool:
+        return self._stopping() or not within_hours(self._limits, self._now())
+
+    def _ended(self, run: Run, outcome: Outcome) -> None:
+        if outcome.state == "done" and outcome.dead:
+            self._fail(run, f"the throttle of broker {outcome.dead[0]} is not restored", outcome)
+        elif outcome.state == "done":
+            self._close(run, "done")
+        elif outcome.state == "stopped" and not (outcome.problems or outcome.dead):
+            self._ledger.update(replace(run, state="stopped"))
+            self._tell(run, "stopped", waves_left=outcome.waves_left)
+        else:
+            name, why = next(iter(outcome.problems.items()), ("the run", outcome.state))
+            several = plural(len(outcome.problems), "problem")
+            self._fail(run, f"{several}, first: {name}: {why}", outcome)
+
+    def _close(self, run: Run, state: Any) -> None:
+        """The plan is finished; what it has to be measured first begins now."""
+        run = self._over(run, state)
+        self._told, self._attempted = None, self._now()
+        self._tell(run, "ended" if state == "done" else state)
+
+    def _fail(self, run: Run, problem: str, outcome: Outcome | None = None) -> None:
+        self._ledger.halt(run.plan, problem, events.shown(self._now()))
+        run = self._over(run, "failed")
+        self._told = Reason.HALTED
+        problems = {} if outcome is None else outcome.problems
+        remove = os.fspath(self._directory / HALTED)
+        self._tell(run, "failed", problem=problem, problems=problems, remove=remove)
+
+    def _over(self, run: Run, state: Any) -> Run:
+        run = replace(run, state=state, ended_at=int(self._now().timestamp()))
+        self._ledger.update(run)
+        return run
+
+    # ------------------------------------------------------------------ reports
+
+    def _tell(self, run: Run, state: str, **more: Any) -> None:
+        left = bytes_left(self._limits, self._ledger.runs, self._now())
+        self._emit(self._event(run, state, left, **more))
+
+    def _event(self, run: Run, state: str, left: int, **more: Any) -> events.Event:
+        known = None if self._limits.bytes_per_day is None else left
+        return events.about(run, state, self._now(), known, **more)
+
+    def _refuse(self, found: Refusal, plan: str | None = None) -> None:
+        """Report a reason once, until another one holds, or the load is even again. That a plan's
+        effect is being measured is not a problem."""
+        if found.reason not in (self._told, Reason.SETTLING):
+            self._told = found.reason
+            self._emit(events.refused(found, self._now(), plan))
+
+    def _halted(self) -> Refusal:
+        where = os.fspath(self._directory / HALTED)
+        problem = f"the last plan failed: look at {where}, and remove it to go on"
+        return Refusal(Reason.HALTED, problem)
+
+    @contextmanager
+    def _reporting_trouble(self) -> Iterator[None]:
+        """Nothing has begun: a cluster that cannot be read is tried again later."""
+        try:
+            yield
+        except PartageError as error:
+            self._refuse(Refusal(Reason.UNHEALTHY, str(error)))
+
+
+def _unready(snapshot: Snapshot) -> Refusal | None:
+    """Why a cluster is not to be touched now."""
+    if snapshot.reassigning:
+        name = snapshot.reassigning[0].name
+        several = plural(len(snapshot.reassigning), "partition")
+        problem = f"{several} are being reassigned by someone else, first {name}"
+        return Refusal(Reason.REASSIGNMENT, problem)
+    dead = [broker.id for broker in snapshot.brokers if not broker.alive]
+    if dead:
+        return Refusal(Reason.UNHEALTHY, f"broker {dead[0]} does not answer")
+    behind = [one for one in snapshot.partitions if set(one.isr) != set(one.replicas)]
+    if behind:
+        several = plural(len(behind), "partition")
+        return Refusal(Reason.UNHEALTHY, f"{several} out of sync, first {behind[0].name}")
+    return None
+
+
+def _rolled_back(plan: str) -> bool:
+    """Whether the last run of a plan was a rollback, by a person."""
+    with Journal.open(plan, tolerant=True) as journal:
+        runs = [one.get("direction") for one in journal.entries if one["event"] == STARTED]
+    return runs[-1:] == [Direction.ROLLBACK]

@@ -1,0 +1,118 @@
+"""The plans that were applied, in the directory of the watch: ``applied.json``, and
+``apply-halted.json`` after one that failed.
+
+A plan is in the ledger, with all its bytes, before it may change anything; so neither a restart nor
+a crash gives a byte back. After a failure nothing is applied until a person removes the second
+file, which names the plan and what went wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from partage.errors import InputError
+from partage.files import parse_json, read_text
+from partage.json_input import Int64, check_json
+from partage.outputs import json_with_checksum, refuse_link, write_file
+
+LEDGER = "applied.json"
+HALTED = "apply-halted.json"
+FORMAT_VERSION = 1
+
+_KEPT = 1000
+"""Plans that the ledger keeps, the latest ones."""
+
+RunState: TypeAlias = Literal["running", "stopped", "done", "failed", "rolled back"]
+"""``stopped``: in order, between two waves; it will be resumed."""
+
+
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A plan that was applied: the path of its directory, the ``bytes`` that count, the fairness
+    before and as planned; ``started`` and ``ended`` are UTC, in seconds since 1970."""
+
+    plan: str
+    state: RunState
+    started_at: Int64
+    ended_at: Int64 | None
+    bytes: Int64
+    moves: Int64
+    leader_changes: Int64
+    fairness: float
+    fairness_after: float
+
+    @property
+    def ended(self) -> datetime | None:
+        """When it ended; None while it is unfinished."""
+        return None if self.ended_at is None else datetime.fromtimestamp(self.ended_at, UTC)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it is to be resumed before anything else."""
+        return self.state in ("running", "stopped")
+
+
+class _File(msgspec.Struct, frozen=True):
+    format_version: Int64
+    runs: list[Run]
+
+
+class Ledger:
+    """The ledger of a watch's directory. Raises InputError for one that is damaged: what was spent
+    is not known then."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.runs: tuple[Run, ...] = ()
+        for name in (LEDGER, HALTED):
+            refuse_link(directory / name)
+        path = directory / LEDGER
+        if not path.exists():
+            return
+        where = os.fspath(path)
+        value = parse_json(read_text(path, regular=True), where)
+        found = check_json(value, _File, where)
+        if found.format_version != FORMAT_VERSION:
+            problem = f"format_version is {found.format_version}, expected {FORMAT_VERSION}"
+            raise InputError(where, problem)
+        self.runs = tuple(found.runs)
+
+    @property
+    def unfinished(self) -> Run | None:
+        """The plan that must be finished before another begins."""
+        return next((one for one in reversed(self.runs) if one.unfinished), None)
+
+    @property
+    def halted(self) -> Path | None:
+        """The file that a person has to remove before anything is applied; None without one."""
+        path = self._directory / HALTED
+        return path if os.path.lexists(path) else None
+
+    def begin(self, run: Run) -> None:
+        """Count a plan. It is on disk when this returns."""
+        self._write((*self.runs, run))
+
+    def update(self, run: Run) -> None:
+        """Replace what is known of a plan."""
+        self._write([run if one.plan == run.plan else one for one in self.runs])
+
+    def halt(self, plan: str, problem: str, at: str) -> None:
+        """Apply nothing more until a person has looked."""
+        about = {"plan": plan, "at": at, "problem": problem}
+        path = self._directory / HALTED
+        write_file(path, json_with_checksum(about, indent=2), root=self._directory)
+
+    def _write(self, runs: Sequence[Run]) -> None:
+        self.runs = tuple(runs[-_KEPT:])
+        about = {"format_version": FORMAT_VERSION, "runs": msgspec.to_builtins(self.runs)}
+        write_file(
+            self._directory / LEDGER,
+            json_with_checksum(about, indent=1),
+            root=self._directory,
+            recognised=True,
+        )
