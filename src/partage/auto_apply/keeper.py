@@ -97,7 +97,7 @@ class Keeper:
         self._now, self._clock, self._sleep = now, clock, sleep
         self._ledger = Ledger(directory)
         self._attempted: datetime | None = None
-        self._told: Reason | None = None
+        self._reported: Reason | None = None
 
     def begin(self) -> None:
         """Resume a plan that a killed run left: its moves may be in progress."""
@@ -114,7 +114,7 @@ class Keeper:
             if run.state == "running" or within_hours(self._limits, now):
                 self._resume(run)
         elif not judgement.unfair:
-            self._told = None
+            self._reported = None
         elif (found := self._refusal(now, judgement.end)) is not None:
             self._refuse(found)
         elif self._attempted is None or now - self._attempted >= self._limits.settling:
@@ -185,14 +185,14 @@ class Keeper:
             if not self._settings.act:
                 raise _DryRunError
             self._ledger.begin(run)
-            self._tell(run, "started")
+            self._report(run, "started")
             began = True
 
         try:
             outcome = self._execute(run, admin, confirm)
         except _DryRunError:
             left = bytes_left(self._limits, self._ledger.runs, self._now()) - run.bytes
-            self._told = None
+            self._reported = None
             self._emit(self._event(run, "would", left))
         except PartageError as error:
             if began:
@@ -223,7 +223,7 @@ class Keeper:
                 return
             run = replace(run, state="running")
             self._ledger.update(run)
-            self._tell(run, "resumed")
+            self._report(run, "resumed")
             with self._connect() as admin:
                 outcome = self._execute(run, admin, lambda _: None)
         except PartageError as error:
@@ -267,7 +267,7 @@ class Keeper:
             self._close(run, "done")
         elif outcome.state == "stopped" and not (outcome.problems or outcome.dead):
             self._ledger.update(replace(run, state="stopped"))
-            self._tell(run, "stopped", waves_left=outcome.waves_left)
+            self._report(run, "stopped", waves_left=outcome.waves_left)
         else:
             name, why = next(iter(outcome.problems.items()), ("the run", outcome.state))
             several = plural(len(outcome.problems), "problem")
@@ -276,16 +276,16 @@ class Keeper:
     def _close(self, run: Run, state: Any) -> None:
         """The plan is finished; what it has to be measured first begins now."""
         run = self._over(run, state)
-        self._told, self._attempted = None, self._now()
-        self._tell(run, "ended" if state == "done" else state)
+        self._reported, self._attempted = None, self._now()
+        self._report(run, "ended" if state == "done" else state)
 
     def _fail(self, run: Run, problem: str, outcome: Outcome | None = None) -> None:
         self._ledger.halt(run.plan, problem, events.shown(self._now()))
         run = self._over(run, "failed")
-        self._told = Reason.HALTED
+        self._reported = Reason.HALTED
         problems = {} if outcome is None else outcome.problems
         remove = os.fspath(self._directory / HALTED)
-        self._tell(run, "failed", problem=problem, problems=problems, remove=remove)
+        self._report(run, "failed", problem=problem, problems=problems, remove=remove)
 
     def _over(self, run: Run, state: Any) -> Run:
         run = replace(run, state=state, ended_at=int(self._now().timestamp()))
@@ -294,7 +294,7 @@ class Keeper:
 
     # ------------------------------------------------------------------ reports
 
-    def _tell(self, run: Run, state: str, **more: Any) -> None:
+    def _report(self, run: Run, state: str, **more: Any) -> None:
         left = bytes_left(self._limits, self._ledger.runs, self._now())
         self._emit(self._event(run, state, left, **more))
 
@@ -305,8 +305,8 @@ class Keeper:
     def _refuse(self, found: Refusal, plan: str | None = None) -> None:
         """Report a reason once, until another one holds, or the load is even again. That a plan's
         effect is being measured is not a problem."""
-        if found.reason not in (self._told, Reason.SETTLING):
-            self._told = found.reason
+        if found.reason not in (self._reported, Reason.SETTLING):
+            self._reported = found.reason
             self._emit(events.refused(found, self._now(), plan))
 
     def _halted(self) -> Refusal:

@@ -155,7 +155,7 @@ def watch(
     watching.check(out, watching.Settings(stream.identity, window))
     known = _cluster_source(cluster, connection)
 
-    lock = Lock()  # what is applied reports from a thread of its own
+    lock = Lock()  # plans report from a separate thread
 
     def emit(event: dict[str, Any]) -> None:
         with lock:
