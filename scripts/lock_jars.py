@@ -63,6 +63,24 @@ AVRO = """\
   <exclude org="com.google.code.findbugs"/>
 </dependency>"""
 
+# Hadoop's client of S3 asks for one jar of all of Amazon's services, 690 MB: these are the modules
+# that it uses, without the libraries that Spark itself has.
+S3 = """\
+<dependency org="org.apache.hadoop" name="hadoop-aws" rev="{{version}}" transitive="false"/>
+<dependency org="software.amazon.s3.analyticsaccelerator" name="analyticsaccelerator-s3"
+            rev="{accelerator}" transitive="false"/>
+""" + "\n".join(
+    f"""\
+<dependency org="software.amazon.awssdk" name="{module}" rev="{{sdk}}">
+  <exclude org="org.slf4j"/>
+  <exclude org="io.netty"/>
+  <exclude org="commons-codec"/>
+  <exclude org="commons-logging"/>
+  <exclude org="org.apache.httpcomponents"/>
+</dependency>"""
+    for module in ("s3", "s3-transfer-manager", "sts", "apache-client", "netty-nio-client")
+)
+
 SETS = {
     f"{name}-{version}": module.format(version=version)
     for name, module, versions in (
@@ -70,6 +88,9 @@ SETS = {
         ("kafka", KAFKA, ("4.0.2", "4.1.2", "4.2.0", "4.3.0", "4.3.1")),
         ("spark-sql-kafka-0-10_2.13", CONNECTOR, ("4.1.1", "4.2.0")),
         ("spark-avro_2.13", AVRO, ("4.1.1",)),
+        # by Hadoop's version, with those of Amazon's modules that it names
+        ("hadoop-aws", S3.format(sdk="2.29.52", accelerator="1.2.1"), ("3.4.2",)),
+        ("hadoop-aws", S3.format(sdk="2.35.4", accelerator="1.3.1"), ("3.5.0",)),
     )
     for version in versions
 }
@@ -91,6 +112,7 @@ SPDX = {
     "Go License": "BSD-3-Clause",
     "MIT": "MIT",
     "MIT License": "MIT",
+    "MIT-0": "MIT-0",
     "The MIT License": "MIT",
     "Public Domain, per Creative Commons CC0": "CC0-1.0",
 }

@@ -84,7 +84,8 @@ def profile(
         "overwrite": overwrite,
         "progress": progress,
     }
-    with _session(spark, master) as session:
+    given = [*paths, *_paths(sizes), *_paths(lags), out]
+    with _session(spark, master, given) as session:
         if append:
             append_profile(session, paths, out, read_offsets=offsets_of(paths), **common)
         else:
@@ -129,7 +130,7 @@ def keys(
     paths, known = configured(_paths(records), config), _counts(cluster)
     hashes = [hash_named(name) for name in names]
     cost = float(read_parameter("move_cost", Percent.of, move_cost))
-    with _session(spark, master) as session:
+    with _session(spark, master, paths) as session:
         return key_report(
             session,
             paths,
@@ -157,13 +158,15 @@ def offsets_of(paths: Iterable[str]) -> ReadOffsets | None:
 
 
 @contextmanager
-def _session(spark: SparkSession | None, master: str | None) -> Iterator[SparkSession]:
+def _session(
+    spark: SparkSession | None, master: str | None, paths: Iterable[Path]
+) -> Iterator[SparkSession]:
     if spark is not None:
         yield spark
         return
     from partage.pipeline.session import session
 
-    with session(master, short=True) as opened:
+    with session(master, short=True, paths=paths) as opened:
         yield opened
 
 

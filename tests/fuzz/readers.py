@@ -719,7 +719,7 @@ READERS: tuple[Reader, ...] = (
             command("plan", "cluster.json", "--profile", "prof", "--from", "2026-01-01T12:00"),
             function(_profile_in_python),
         ),
-        ("measured_loads.files", "measured_loads.model"),
+        ("measured_loads.files", "measured_loads.model", "measured_loads.places"),
         ("profile DIR",),
         damage=table_damaged,
     ),

@@ -46,6 +46,7 @@ OTHERS = {
     "outputs.file": "the place of an output",
     "outputs.place": "the place of an output",
     "pipeline.session": "of the Spark installation",
+    "pipeline.stores": "the marker of an output",
     "pipeline.shipping": "partage's own modules",
     "report.frame": "partage's own templates",
 }

@@ -45,7 +45,10 @@ ALLOWED = {
     ("flow/load_balancing/replicas.py", "move"),
     # a table into the directory that outputs made for it, or into memory
     *(("pipeline/sinks.py", what) for what in ("mkdir", "rename", "unlink")),
+    ("pipeline/saving.py", "save"),
     ("pipeline/sinks.py", "save"),
+    # a file in a store
+    ("pipeline/stores.py", "rename"),
     ("pipeline/watch/tables.py", "save"),
     ("pipeline/sinks.py", "write_table"),
     ("pipeline/watch/store.py", "mkdir"),

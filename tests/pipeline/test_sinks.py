@@ -87,10 +87,9 @@ def test_other_peoples_files_are_never_replaced(tmp_path: Path) -> None:
             Sink(tmp_path / "mine", "mark.json", overwrite=overwrite).check(None)
 
 
-@pytest.mark.parametrize("path", ["s3a://bucket/out", "hdfs:///out", "file:///tmp/out"])
-def test_a_url_is_refused(path: str) -> None:
-    with pytest.raises(InputError, match="is not a local directory"):
-        Sink(path, "mark.json").check(None)
+def test_a_local_url_is_refused() -> None:
+    with pytest.raises(InputError, match="file:///tmp/out: is not a local directory"):
+        Sink("file:///tmp/out", "mark.json").check(None)
 
 
 def test_iceberg_is_refused(tmp_path: Path) -> None:

@@ -78,6 +78,15 @@ def assignor_names() -> list[str]:
     return list({**ASSIGNORS, **BROKER_ASSIGNORS})
 
 
+def check_tables(out: str, marker: str, overwrite: bool) -> None:
+    """Raise InputError for an output of tables that could not be written, before Spark starts; a
+    store is asked when Spark runs."""
+    from partage.outputs import check_directory, is_store
+
+    if not is_store(out):
+        check_directory(out, marker, overwrite)
+
+
 def spark_settings(conf: Iterable[str] | None) -> dict[str, str]:
     """The values of ``--conf`` by name. Raises InputError, without the value: it may be secret."""
     from partage.errors import InputError

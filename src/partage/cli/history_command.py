@@ -17,6 +17,7 @@ from partage.cli.arguments import (
     ResultPage,
     check_choice,
     check_present,
+    check_tables,
     one_of,
     spark_settings,
 )
@@ -63,17 +64,17 @@ def history(
         check_choice(PICTURE_ROWS, "--by", by)
     output.check_files(report=report)
     if out is not None:
-        from partage.outputs import check_directory
         from partage.pipeline.history import MARKER
 
-        check_directory(out, MARKER, overwrite)
+        check_tables(out, MARKER, overwrite)
     check_present(logs, master, None)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import session
         from partage.pipeline.history import read_history, write_history
 
-        with session(master, short=True, config=spark_settings(conf)) as spark:
+        paths = [*logs, out or ""]
+        with session(master, short=True, config=spark_settings(conf), paths=paths) as spark:
             if out is None:
                 found = read_history(spark, logs, group=group, progress=progress)
             else:

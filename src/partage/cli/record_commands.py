@@ -19,6 +19,7 @@ from partage.cli.arguments import (
     SkipDamaged,
     Table,
     check_present,
+    check_tables,
     record_columns,
     spark_settings,
 )
@@ -118,15 +119,19 @@ def profile(
     from partage.errors import InputError
     from partage.measured_loads import MARKER, Profile
     from partage.measured_loads.max_rejected import MaxRejected
-    from partage.outputs import check_directory
+    from partage.outputs import check_directory, is_store
     from partage.period import Period
     from partage.report.profile_tables import print_notes, print_profile, print_totals
 
-    check_directory(out, MARKER, overwrite or append)
     if append:
+        check_directory(out, MARKER)
         _check_append(records, table, sizes, lags, format)
-    if cluster is not None and format.lower() != "parquet":
-        raise InputError("--cluster", f"needs a profile in Parquet, found --format {format}")
+    else:
+        check_tables(out, MARKER, overwrite)
+    readable = format.lower() == "parquet" and not is_store(out)
+    if cluster is not None and not readable:
+        found = f"--out {out}" if is_store(out) else f"--format {format}"
+        raise InputError("--cluster", f"needs a profile in Parquet on this machine, found {found}")
     period = Period.of(since, until)
     limit = None if max_rejected is None else MaxRejected.of(max_rejected)
     _check_inputs(master, records, sizes, lags)
@@ -149,7 +154,8 @@ def profile(
             "overwrite": overwrite,
             "progress": progress,
         }
-        with session(master, short=True, config=spark_settings(conf)) as spark:
+        paths = [*(records or ()), *(sizes or ()), *(lags or ()), out]
+        with session(master, short=True, config=spark_settings(conf), paths=paths) as spark:
             if append:
                 about = append_profile(spark, inputs, out, read_offsets=read_offsets, **common)
             else:
@@ -165,7 +171,7 @@ def profile(
         output.print_json(about)
         return
     console = output.console()
-    if format.lower() != "parquet":
+    if not readable:
         print_totals(about["totals"], console)
         print_notes(about, console)
         next_step.show(console, written=out)
@@ -258,7 +264,8 @@ def keys(
         progress(0, 0, "starting Spark")
         from partage.pipeline import key_report, session
 
-        with session(master, short=True, config=spark_settings(conf)) as spark:
+        config = spark_settings(conf)
+        with session(master, short=True, config=config, paths=records or ()) as spark:
             found = key_report(
                 spark,
                 _inputs(records, table, mapping, command_config),

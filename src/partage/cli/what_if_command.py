@@ -19,6 +19,7 @@ from partage.cli.arguments import (
     Overwrite,
     ResultPage,
     assignor_names,
+    check_tables,
     completion_from,
     one_of,
     spark_settings,
@@ -234,13 +235,12 @@ def _run(
     out = run.out
     output.check_files(report=run.report)
     if out is not None:
-        from partage.outputs import check_directory
-
-        check_directory(out, MARKER, run.overwrite)
+        check_tables(out, MARKER, run.overwrite)
     what_if = prepare()
     with output.bar(quiet=run.json) as progress:
         progress(0, 0, "starting Spark")
-        with session(run.master, short=True, config=spark_settings(run.conf)) as spark:
+        config = spark_settings(run.conf)
+        with session(run.master, short=True, config=config, paths=[out or ""]) as spark:
             sink = None if out is None else Sink(out, MARKER, run.format, run.overwrite)
             if sink is not None:
                 sink.check(spark)

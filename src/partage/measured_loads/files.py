@@ -11,6 +11,7 @@ import numpy as np
 
 from partage.errors import InputError, PartageError
 from partage.files import parse_json, read_text
+from partage.measured_loads.places import Place
 from partage.period import Period
 
 FORMAT_VERSION = 1
@@ -23,8 +24,12 @@ _TOTALS = ("records", "bytes", "rejected", "topics", "partitions")
 
 
 def read_marker(path: Path) -> dict[str, Any]:
-    where = os.fspath(path)
-    about = parse_json(read_text(path), where)
+    """The contents of the marker, checked. Raises InputError."""
+    return checked_marker(parse_json(read_text(path), os.fspath(path)), os.fspath(path))
+
+
+def checked_marker(about: Any, where: str) -> dict[str, Any]:
+    """The contents of a marker with ``period``. Raises InputError."""
     if not isinstance(about, dict) or "format_version" not in about:
         raise InputError(where, "no format_version: not written by `partage profile`")
     if about["format_version"] != FORMAT_VERSION:
@@ -53,8 +58,8 @@ def read_marker(path: Path) -> dict[str, Any]:
     return about
 
 
-def read_table(directory: Path, types: Mapping[str, str]) -> dict[str, Any]:
-    """The named columns of the Parquet files in a directory: numpy arrays (times, ``ms``, as whole
+def read_table(place: Place, name: str, types: Mapping[str, str]) -> dict[str, Any]:
+    """The named columns of a table of Parquet files: numpy arrays (times, ``ms``, as whole
     numbers), or lists of names and keys. Raises InputError."""
     try:
         import pyarrow as pa
@@ -64,8 +69,7 @@ def read_table(directory: Path, types: Mapping[str, str]) -> dict[str, Any]:
 
         raise PartageError(not_installed("pyarrow, which reads profiles,", "spark")) from None
 
-    where = os.fspath(directory)
-    files = sorted(directory.glob("*.parquet"))
+    where, files = place.shown(name), place.files(name)
     if not files:
         raise InputError(where, "has no Parquet files: the profile is not whole")
     schema = pa.schema(
@@ -78,16 +82,16 @@ def read_table(directory: Path, types: Mapping[str, str]) -> dict[str, Any]:
     for file in files:
         try:
             # From bytes: a name like topic=a in the path must not become a column.
-            table = pq.read_table(pa.BufferReader(file.read_bytes()))
+            table = pq.read_table(pa.BufferReader(place.read(file)))
             table.validate(full=True)  # texts must be UTF-8
             missing = [name for name in types if name not in table.column_names]
             if missing:
-                raise InputError(os.fspath(file), f"columns missing: {', '.join(missing)}")
+                raise InputError(place.shown(file), f"columns missing: {', '.join(missing)}")
             # times may be finer than they are needed
             parts.append(table.select(list(types)).cast(schema, safe="ms" not in types.values()))
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # a name of a column
             reason = str(error).strip().splitlines()[0][:200]
-            raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None
+            raise InputError(place.shown(file), f"is not a readable table ({reason})") from None
     table = pa.concat_tables(parts)
     for name in types:
         if table[name].null_count:

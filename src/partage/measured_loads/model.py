@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ import numpy.typing as npt
 from partage.cluster import Cluster
 from partage.errors import InputError, shown
 from partage.frames import Columns, arrow_table, data_frame, html_table
-from partage.measured_loads.files import MARKER, read_marker, read_table
+from partage.measured_loads.files import MARKER, checked_marker, read_table
 from partage.measured_loads.keys import HotKey, shown_key
+from partage.measured_loads.places import Place, place_of
 from partage.measured_loads.samples import Lags, Sizes, Windows
 from partage.period import ALWAYS, Period
 from partage.units import plural
@@ -60,6 +60,7 @@ class Profile:
     """
 
     path: str
+    place: Place
     window_seconds: int
     sources: tuple[str, ...]
     totals: Mapping[str, int]
@@ -81,19 +82,17 @@ class Profile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Profile:
-        """Read a directory that ``partage profile`` wrote.
+        """Read a directory that ``partage profile`` wrote, also in S3 (``s3a://…``).
 
         Raises InputError for anything else, PartageError where pyarrow is missing.
         """
         name = os.fspath(path)
-        if not Path(path).is_dir():
-            problem = "is a file" if Path(path).exists() else "no such directory"
-            raise InputError(name, f"{problem}, expected a directory written by `partage profile`")
-        if not (Path(path) / MARKER).is_file():
-            raise InputError(name, f"has no {MARKER}: not a directory written by `partage profile`")
-        about = read_marker(Path(path) / MARKER)
+        place = place_of(name)
+        place.check(MARKER)
+        about = checked_marker(place.about(MARKER), place.shown(MARKER))
         columns = read_table(
-            Path(path) / "partitions",
+            place,
+            "partitions",
             {
                 "topic": "string",
                 "partition": "int64",
@@ -127,6 +126,7 @@ class Profile:
             period=about["period"],
             outside=about["outside"],
             rates=f"the mean of all records {about['period']}".rstrip(),
+            place=place,
             **{column: values[order] for column, values in columns.items()},
         )
 
@@ -179,9 +179,8 @@ class Profile:
 
     def _windows(self) -> dict[str, Any]:
         """The windows as columns: ``row`` of the partition, ``window_start`` (ms), ``bytes``."""
-        folder = Path(self.path) / "windows"
         types = {"topic": "string", "partition": "int64", "window_start": "ms", "bytes": "int64"}
-        columns = read_table(folder, types)
+        columns = read_table(self.place, "windows", types)
         row_of = {name: row for row, name in enumerate(self.names)}
         names = zip(columns.pop("topic"), columns.pop("partition").tolist(), strict=True)
         try:
@@ -189,7 +188,7 @@ class Profile:
         except KeyError as error:
             topic, number = error.args[0]
             problem = f"{topic}-{number} has windows, but is not in partitions"
-            raise InputError(os.fspath(folder), problem) from None
+            raise InputError(self.place.shown("windows"), problem) from None
         return columns | {"row": row}
 
     def by_window(self, period: Period = ALWAYS) -> Windows:
@@ -287,12 +286,12 @@ class Profile:
 
     def sizes(self) -> Sizes | None:
         """Log-dir sizes over time; None where none were sampled. Raises InputError."""
-        folder = Path(self.path) / "sizes"
-        if not folder.is_dir():
+        if self.place.files("sizes") is None:
             return None
         counts = ("size_bytes", "peak_bytes", "grown_bytes", "deleted_bytes")
         columns = read_table(
-            folder,
+            self.place,
+            "sizes",
             {"topic": "string", "partition": "int64", "first": "ms", "last": "ms"}
             | dict.fromkeys(counts, "int64"),
         )
@@ -334,11 +333,11 @@ class Profile:
 
     def lags(self) -> Lags | None:
         """Lags over time of all groups; None where none were sampled. Raises InputError."""
-        folder = Path(self.path) / "lags"
-        if not folder.is_dir():
+        if self.place.files("lags") is None:
             return None
         columns = read_table(
-            folder,
+            self.place,
+            "lags",
             {"group": "string", "topic": "string", "partition": "int64"}
             | {"first": "ms", "last": "ms"}
             | dict.fromkeys(("lag", "consumed", "produced"), "int64"),
@@ -356,7 +355,8 @@ class Profile:
         Raises InputError where the table is missing or broken.
         """
         columns = read_table(
-            Path(self.path) / "keys",
+            self.place,
+            "keys",
             {
                 "topic": "string",
                 "rank": "int64",

@@ -39,7 +39,7 @@ from partage.outputs.file import (
     write_file,
 )
 from partage.outputs.folder import make_folder, refuse_link, remove_known
-from partage.outputs.place import is_of_the_disk
+from partage.outputs.place import is_of_the_disk, is_store, is_url
 
 __all__ = [
     "CHECKSUM",
@@ -47,6 +47,8 @@ __all__ = [
     "check_directory",
     "check_file",
     "is_of_the_disk",
+    "is_store",
+    "is_url",
     "json_with_checksum",
     "keep_previous",
     "lines_with_checksum",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
@@ -24,12 +23,19 @@ from partage.errors import InputError
 from partage.files import parse_json, read_text, to_json
 from partage.outputs.checksum import verdict_on
 from partage.outputs.durable import flush, flush_folder
-from partage.outputs.place import LINK, READ, Name, is_of_the_disk, reason, reported, temporary_name
+from partage.outputs.place import (
+    LINK,
+    READ,
+    Name,
+    is_of_the_disk,
+    is_url,
+    reason,
+    reported,
+    temporary_name,
+)
 
 LIST = ".partage.json"
 FORMAT_VERSION = 1
-
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def check_directory(path: Name, marker: str, overwrite: bool = True) -> None:
@@ -37,8 +43,8 @@ def check_directory(path: Name, marker: str, overwrite: bool = True) -> None:
     name = os.fspath(path)
     if not name:
         raise InputError("output", "the name of the directory is empty")
-    if _URL.match(name):
-        raise InputError(name, "is not a local directory: write a local one and copy it")
+    if is_url(name):
+        raise InputError(name, "is not a local directory: name one without a scheme")
     with reported(name):
         target = _target(path)
         _check_replaceable(target, name, marker, overwrite)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,19 @@ READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Flags to read a file: of a link or a pipe, nothing."""
 
 LINK = "is a symbolic link: name what it points to"
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def is_url(path: Name) -> bool:
+    """Whether this is a URL, not a path."""
+    return _URL.match(os.fspath(path)) is not None
+
+
+def is_store(path: Name) -> bool:
+    """Whether this is a place in a store, such as ``s3a://…``."""
+    return is_url(path) and not os.fspath(path).lower().startswith("file:")
 
 
 def temporary_name() -> str:

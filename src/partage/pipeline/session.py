@@ -25,7 +25,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,8 @@ from urllib.parse import urlsplit
 
 from partage.errors import InputError, PartageError
 from partage.java import find_java
+from partage.pipeline import clients
+from partage.pipeline.compat_pyspark import java_runs, start_java, use_java
 from partage.pipeline.shipping import ship
 from partage.redaction import redacted, split_login, without_login
 
@@ -119,14 +121,16 @@ def session(
     *,
     short: bool = False,
     config: Mapping[str, str] | None = None,
+    paths: Iterable[str | os.PathLike[str]] = (),
 ) -> Iterator[SparkSession]:
     """The Spark session of one command, stopped on exit.
 
     ``master``: a master URL or ``sc://...``; None: that of ``spark-submit``, or else
     ``SPARK_REMOTE``, or else all cores of this machine. ``short`` tunes a local Java process for a
-    run of seconds. ``config``: Spark settings that override all others. If the process already has
-    a session, that one is used unchanged and left running. Raises PartageError if Java, the cluster
-    or the packages of Spark Connect are missing.
+    run of seconds. ``config``: Spark settings that override all others. ``paths``: what will be
+    read and written, for which clients of stores are added. If the process already has a session,
+    that one is used unchanged and left running. Raises PartageError if Java, the cluster or the
+    packages of Spark Connect are missing.
     """
     from pyspark.sql import SparkSession
 
@@ -138,7 +142,8 @@ def session(
             os.environ.pop("SPARK_REMOTE", None)
         with _opening(url), _own_interrupts():
             running = SparkSession.getActiveSession()
-            spark = running or _open(url, connect, short, config or {})
+            given = [os.fspath(path) for path in paths]
+            spark = running or _open(url, connect, short, config or {}, given)
         try:
             yield spark
         finally:
@@ -248,7 +253,9 @@ def _interrupted(error: BaseException) -> bool:
 # ---------------------------------------------------------------------- opening
 
 
-def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> SparkSession:
+def _open(
+    url: str, connect: bool, short: bool, config: Mapping[str, str], paths: Sequence[str]
+) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -274,8 +281,14 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     if starts_java:
         # Only what Java must know when it starts: it would override the settings of a cluster.
         ours = settings if local else {**_APP_NAME, "spark.master": url}
+        added = {} if java_runs() or _SUBMITTED in os.environ else clients.settings(paths, config)
+        settings |= added
+        config = {
+            name: value for name, value in config.items() if name != clients.JARS or not added
+        }
         defaults = _users_defaults()
-        given = {**{name: ours[name] for name in ours if name not in defaults}, **config}
+        ours = {name: value for name, value in {**ours, **added}.items() if name not in defaults}
+        given = {**ours, **config}
         secrets = {key: value for key, value in given.items() if is_secret(key, value)}
         public = [one for one in given.items() if one[0] not in secrets]
         with _properties_file(secrets):
@@ -379,8 +392,6 @@ def _where(master: str | None) -> tuple[str, bool]:
 def _start_java(conf: Any) -> None:
     """Start pyspark's Java process like pyspark, but without output; it serves every session."""
     from pyspark.errors import PySparkException
-
-    from partage.pipeline.compat_pyspark import java_runs, start_java, use_java
 
     if java_runs():
         return

@@ -10,6 +10,8 @@ Parquet tables come here through the driver, within its limit for results, and o
 refused. On anything but a local Spark a trial finds out before the long work.
 
 A format whose tables record their own path, such as Iceberg, is refused: the path changes.
+
+An output in a store is written by ``stored_tables``.
 """
 
 from __future__ import annotations
@@ -21,43 +23,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from partage.errors import InputError, PartageError
 from partage.files import to_json
-from partage.outputs import check_directory, new_directory, scratch_folder, write_file
+from partage.outputs import check_directory, is_store, new_directory, scratch_folder, write_file
+from partage.pipeline.saving import PARQUET, of_format, save, typed
 from partage.pipeline.session import is_connect, spark_errors
 from partage.pipeline.sources.files import literal
-from partage.printable import printable
+from partage.pipeline.stored_tables import check_stored, stored_tables
+from partage.pipeline.stores import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PARQUET = "parquet"
-
-ROWS_PER_FILE = 200_000
-"""Most rows of a file, so that an executor can hold a whole one to compute its SHA-256."""
-
-_ROW_GROUP = 16_000_000
-"""Bytes of a row group of Parquet, which each task that writes holds in memory."""
+__all__ = ["PARQUET", "Sink", "Tables", "is_local", "write_here"]
 
 HASHED_HERE = 64_000_000
 """Bytes of tables up to which this process computes the SHA-256: quicker than a job."""
-
-_TEXT = ("csv", "json", "xml")
-"""Text formats: bytes are written as base64, texts without characters that a terminal obeys."""
-
-_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
-"""How a text begins that a spreadsheet evaluates, also one for wide letters: it gets an
-apostrophe."""
-
-_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,11 @@ class Sink:
     overwrite: bool = False
 
     def check(self, spark: SparkSession) -> None:
-        """Raise InputError now, before long work, if writing would fail."""
+        """Raise InputError now, before long work, if writing would fail; PartageError if a store
+        does not answer."""
+        if is_store(self.path):
+            check_stored(Store(spark, os.fspath(self.path)), self.marker, self.overwrite)
+            return
         check_directory(self.path, self.marker, self.overwrite)
         if self.format.lower() == "iceberg":
             raise InputError(
@@ -91,9 +83,14 @@ class Sink:
 
         ``Tables.about`` must be set by then: it is written to the marker.
         """
+        if is_store(self.path):
+            url = os.fspath(self.path)
+            with stored_tables(spark, url, self.marker, self.format, self.overwrite) as stored:
+                yield stored
+            return
         digests: dict[str, str] = {}
         with new_directory(self.path, self.marker, self.overwrite, digests) as directory:
-            tables = Tables(self, spark, directory)
+            tables = _LocalTables(self, spark, directory)
             yield tables
             write_file(
                 directory / self.marker,
@@ -116,20 +113,36 @@ class Sink:
     @property
     def where(self) -> str:
         """The subject of errors about the format."""
-        return f"format {self.format}"
+        return of_format(self.format)
 
     def shared(self, spark: SparkSession) -> bool:
         """Whether what Spark writes is seen here. Raises InputError for an unknown format."""
+        if is_store(self.path):
+            return False
         if self.format == PARQUET and is_local(spark):
             return True
         with scratch_folder(self.path) as folder:
             trial = folder / "trial"
-            save(spark.createDataFrame([(1,)], "row int"), trial, self)
+            one = spark.createDataFrame([(1,)], "row int")
+            save(one, f"file:{trial.absolute()}", self.format, os.fspath(self.path))
             return bool(_files(trial))
 
 
-class Tables:
+class Tables(Protocol):
     """The tables of a directory while it is written. ``about``: the contents of the marker."""
+
+    about: Mapping[str, Any]
+
+    def add(self, name: str, frame: DataFrame, schema: pa.Schema, order: Sequence[str]) -> None:
+        """Write the rows of a frame to the folder ``name`` with these columns, each file sorted by
+        the columns ``order`` of the frame."""
+
+    def add_here(self, name: str, table: pa.Table) -> None:
+        """Write a table that is here."""
+
+
+class _LocalTables:
+    """Those of a directory here."""
 
     def __init__(self, sink: Sink, spark: SparkSession, directory: Path) -> None:
         self.about: Mapping[str, Any] = {}
@@ -141,16 +154,14 @@ class Tables:
         return self._sink.format != PARQUET or self._sink.shared(self._spark)
 
     def add(self, name: str, frame: DataFrame, schema: pa.Schema, order: Sequence[str]) -> None:
-        """Write the rows of a frame to the folder ``name`` with these columns, each file sorted by
-        the columns ``order`` of the frame."""
-        typed = [sf.col(one.name).cast(one.dataType) for one in from_arrow_schema(schema)]
+        """See ``Tables``."""
         if self._shared:
-            self._save(name, frame.sortWithinPartitions(*order).select(*typed))
+            self._save(name, typed(frame.sortWithinPartitions(*order), schema))
         else:
-            self.add_here(name, frame.sort(*order).select(*typed).toArrow().cast(schema))
+            self.add_here(name, typed(frame.sort(*order), schema).toArrow().cast(schema))
 
     def add_here(self, name: str, table: pa.Table) -> None:
-        """Write a table that is here."""
+        """See ``Tables``."""
         if self._sink.format != PARQUET:
             self._save(name, self._spark.createDataFrame(table).coalesce(1))
             return
@@ -159,7 +170,8 @@ class Tables:
     def _save(self, name: str, frame: DataFrame) -> None:
         self._by_spark = True
         folder, rows = self._directory / name, _observation(self._spark)
-        save(frame.observe(rows, sf.count("*").alias("rows")), folder, self._sink)
+        counted = frame.observe(rows, sf.count("*").alias("rows"))
+        save(counted, f"file:{folder.absolute()}", self._sink.format, os.fspath(self._sink.path))
         if self._sink.format == PARQUET:
             _tidy(folder)
             seen = sum(pq.read_metadata(file).num_rows for file in _files(folder))
@@ -191,37 +203,6 @@ def write_here(table: pa.Table, folder: Path) -> list[Path]:
     return [file]
 
 
-def save(frame: DataFrame, folder: Path, sink: Sink) -> None:
-    """Let Spark write the rows of a frame to a folder. Raises InputError."""
-    if sink.format.lower() in _TEXT:
-        inert = sf.arrow_udf(_cells if sink.format.lower() == "csv" else _texts, "string")
-        written_as = {"binary": sf.base64, "string": inert}
-        frame = frame.withColumns(
-            {name: written_as[kind](name) for name, kind in frame.dtypes if kind in written_as}
-        )
-    writer = frame.write.format(sink.format).option("maxRecordsPerFile", ROWS_PER_FILE)
-    if sink.format.lower() == "csv":
-        # RFC 4180, not Spark's backslashes: a quote or a semicolon in a text begins no new cell
-        writer = writer.option("header", True).option("escape", '"').option("quoteAll", True)
-    if sink.format == PARQUET:
-        writer = writer.option("compression", "zstd").option("parquet.block.size", _ROW_GROUP)
-    where = "" if sink.format == PARQUET else sink.where
-    with _microseconds(frame.sparkSession), spark_errors(where, os.fspath(sink.path)):
-        writer.save(f"file:{folder.absolute()}")
-
-
-def _texts(column: pa.Array) -> pa.Array:
-    """Printable texts."""
-    return pa.array([one and printable(one) for one in column.to_pylist()], pa.string())
-
-
-def _cells(column: pa.Array) -> pa.Array:
-    """Printable texts, none of them a formula."""
-    texts = _texts(column).to_pylist()
-    quoted = [f"'{one}" if one and _FORMULA.match(one) else one for one in texts]
-    return pa.array(quoted, pa.string())
-
-
 def is_local(spark: SparkSession) -> bool:
     """Whether Spark's executors are in a process of this machine that this one has started."""
     return not is_connect(spark) and spark.sparkContext.master.startswith("local")
@@ -233,17 +214,6 @@ def _observation(spark: SparkSession) -> Any:
 
         return ConnectObservation()
     return Observation()
-
-
-@contextmanager
-def _microseconds(spark: SparkSession) -> Iterator[None]:
-    """Write timestamps to Parquet as INT64, which all readers know, not as INT96."""
-    before = spark.conf.get(_TIMESTAMPS)
-    spark.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
-    try:
-        yield
-    finally:
-        spark.conf.set(_TIMESTAMPS, str(before))
 
 
 def _part(number: int) -> str:

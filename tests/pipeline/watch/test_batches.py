@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("pyspark")
-from partage.pipeline import sinks as sinks_module
+from partage.pipeline import saving as saving_module
 from partage.pipeline.watch import Settings
 from partage.pipeline.watch import store as store_module
 from partage.pipeline.watch import tables as tables_module
@@ -50,7 +50,7 @@ def test_killed_at_any_write_it_ends_with_the_same_rows(
     step: int,
 ) -> None:
     """The process ends before the n-th rename, for every n, and another one goes on."""
-    for module in (store_module, tables_module, sinks_module):
+    for module in (store_module, tables_module, saving_module):
         monkeypatch.setattr(module, "ROWS_PER_FILE", rows_per_file)
     rng = random.Random(18)
     feed = [(batch, rng.choice([0, 0, 2])) for batch in drawn(rng, 5, each=30)]

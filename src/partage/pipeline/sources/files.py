@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from partage.errors import InputError
 from partage.pipeline.records import RECORDS
 from partage.pipeline.rows import RowType
+from partage.pipeline.stores import check_reached
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
@@ -125,7 +126,9 @@ def no_such_column(where: str, name: str, theirs: str, found: Iterable[str]) -> 
 
 
 def list_files(spark: SparkSession, path: str) -> list[str]:
-    """The names of the files under a path or glob, without hidden ones (``_SUCCESS``, ``.x``)."""
+    """The names of the files under a path or glob, without hidden ones (``_SUCCESS``, ``.x``).
+    Raises InputError, PartageError for a store that does not answer."""
+    check_reached(spark, path)
     # The text format's columns are fixed, so that this opens no file.
     frame = spark.read.option("recursiveFileLookup", "true").text(literal(path))
     return sorted(re.sub("^file:/+", "/", unquote(name)) for name in frame.inputFiles())

@@ -63,8 +63,9 @@ from partage.outputs import (
     write_file,
 )
 from partage.pipeline.profile import SCHEMAS
+from partage.pipeline.saving import ROWS_PER_FILE
 from partage.pipeline.watch import windows
-from partage.pipeline.watch.tables import ROWS_PER_FILE, remove_unfinished
+from partage.pipeline.watch.tables import remove_unfinished
 from partage.redaction import redacted
 
 MARKER = "watch.json"

@@ -6,6 +6,7 @@ for results.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +20,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from partage.errors import PartageError
 from partage.outputs import remove_known
 from partage.pipeline import sinks
+from partage.pipeline.saving import PARQUET, ROWS_PER_FILE, save
 from partage.pipeline.sources.files import literal
 from partage.pipeline.watch import windows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-ROWS_PER_FILE = sinks.ROWS_PER_FILE
-"""Most rows of a file of windows."""
 
 _OURS = re.compile(r"(.*/)?(part-[^/]*|\.part-[^/]*\.crc|\._SUCCESS\.crc|_SUCCESS)")
 
@@ -66,7 +65,7 @@ class Tables:
         if self.shared:
             least = -(-rows // ROWS_PER_FILE)
             few = typed.coalesce(least).sortWithinPartitions(*windows.ORDER)
-            sinks.save(few, folder, self.sink)
+            save(few, f"file:{folder.absolute()}", PARQUET, os.fspath(self.sink.path))
             files = sorted(folder.glob("part-*"))
         else:
             files = sinks.write_here(typed.sort(*windows.ORDER).toArrow(), folder)
