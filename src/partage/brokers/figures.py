@@ -317,10 +317,41 @@ def new_replicas(before: Cluster, after: Cluster) -> tuple[Ints, Ints]:
     return row, after.replicas[row, column]
 
 
-def changed_rows(before: Cluster, after: Cluster) -> Ints:
-    """Rows whose replica list differs, order included."""
+def kept_log_dirs(before: Cluster, after: Cluster) -> Ints:
+    """[P, R] of ``after``: the log dirs in ``before`` of replicas that are on their broker in both,
+    -1 for others."""
+    found = np.full(after.replicas.shape, -1, dtype=np.int64)
+    if before.log_dirs is not None:
+        for column in range(before.replicas.shape[1]):
+            broker = before.replicas[:, column, None]
+            same = (after.replicas == broker) & (broker >= 0)
+            found = np.where(same, before.log_dirs[:, column, None], found)
+    return found
+
+
+def moved_log_dirs(before: Cluster, after: Cluster) -> tuple[Ints, Ints]:
+    """(row, column in ``after``) of each replica that stays on its broker and changes its log
+    dir."""
+    if after.log_dirs is None:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    was = kept_log_dirs(before, after)
+    row, column = np.nonzero((was >= 0) & (was != after.log_dirs))
+    return row, column
+
+
+def changed_sets(before: Cluster, after: Cluster) -> Bools:
+    """[P] whether a partition has other brokers than before."""
     old, new = one_width(before.replicas, after.replicas)
-    return np.flatnonzero((old != new).any(axis=1))
+    return np.asarray((np.sort(old, axis=1) != np.sort(new, axis=1)).any(axis=1))
+
+
+def changed_rows(before: Cluster, after: Cluster) -> Ints:
+    """Rows whose replica list differs, order included, or of which a replica changes its log
+    dir."""
+    old, new = one_width(before.replicas, after.replicas)
+    changed = (old != new).any(axis=1)
+    changed[moved_log_dirs(before, after)[0]] = True
+    return np.flatnonzero(changed)
 
 
 def one_width(*lists: Ints) -> list[Ints]:

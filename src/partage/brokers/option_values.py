@@ -64,6 +64,29 @@ class Replacement(NamedTuple):
         return f"{self.old}={self.new}"
 
 
+class LogDirOfBroker(NamedTuple):
+    """A log dir to empty."""
+
+    broker: int
+    path: str
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """``"3:/data2"`` or ``(3, "/data2")``."""
+        if isinstance(given, tuple) and len(given) == 2:
+            broker, path = given
+        elif isinstance(given, str) and ":" in given:
+            broker, _, path = given.partition(":")
+        else:
+            raise ValueError("expected ID:PATH, for instance 3:/data2")
+        if not isinstance(path, str) or not path or not is_printable(path):
+            raise ValueError("expected the path of a log dir after the broker id")
+        return cls(broker_id(broker), path)
+
+    def __str__(self) -> str:
+        return f"{self.broker}:{self.path}"
+
+
 OF_LEADERS = ("leaders", "out", "leader_in")
 """The resources that a partition's leader uses; the others are used by each replica."""
 

@@ -33,6 +33,7 @@ from partage.brokers.option_values import (
     LOAD_TOLERANCE,
     OF_LEADERS,
     LeaderRacks,
+    LogDirOfBroker,
     NewBroker,
     Percentages,
     Replacement,
@@ -51,6 +52,7 @@ Path: TypeAlias = str | os.PathLike[str]
 BrokerWord: TypeAlias = str | int
 NewBrokerWord: TypeAlias = str | int | tuple[int, str]
 Pair: TypeAlias = str | tuple[int, int]
+LogDirWord: TypeAlias = str | tuple[int, str]
 Factor: TypeAlias = int | str
 Racks: TypeAlias = str | tuple[str, Sequence[str]]
 
@@ -124,6 +126,15 @@ class PlanOptions:
             panel=WHAT_CHANGES,
         )
     )
+    remove_log_dir: Option[LogDirWord | Sequence[LogDirWord], tuple[LogDirOfBroker, ...]] = Option(
+        several(LogDirOfBroker.of, pair=(int, str)),
+        (),
+        multiple=True,
+        metavar="ID:PATH",
+        help="Move all replicas out of this log dir, to others of its broker.",
+        panel=WHAT_CHANGES,
+        commands=(PLAN, COMPARE),
+    )
     replication_factor: Option[
         Factor | Mapping[str, int] | Sequence[Factor], tuple[ReplicationFactor, ...]
     ] = Option(
@@ -160,7 +171,7 @@ class PlanOptions:
     no_moves: Option[bool, bool] = Option(
         flag_of,
         False,
-        help="Move no data: change only leaders and the order of replicas.",
+        help="Move no replica to another broker: change only leaders and the order of replicas.",
         panel=WHAT_CHANGES,
     )
     balance: Option[Literal["replicas", "bytes", "load"], str] = Choice(
@@ -192,6 +203,14 @@ class PlanOptions:
         "cluster",
         "topic",
         help="Balance the cluster first, or each topic.",
+        panel=FAIRNESS,
+        commands=(PLAN, COMPARE),
+    )
+    balance_disks: Option[bool, bool] = Option(
+        flag_of,
+        False,
+        help="Fill the log dirs of each broker evenly, within the tolerance (5% unless given), "
+        "with the fewest bytes copied between them.",
         panel=FAIRNESS,
         commands=(PLAN, COMPARE),
     )
@@ -287,8 +306,9 @@ class PlanOptions:
         for name in ("remove_broker", "replace_broker", "replication_factor"):
             if getattr(self, name):
                 raise InputError("no_moves", f"forbids the moves that `{name}` needs")
-        by_load = ("relieve", "tolerance") if self.by_load else ()
-        limits = [name for name in self._budget if name not in by_load]
+        used = ["relieve", "tolerance"] if self.by_load else []
+        used += ["tolerance"] if self.balance_disks else []
+        limits = [name for name in self._budget if name not in used]
         if self.relieved and not any(name in OF_LEADERS for name, _ in self.relieved):
             limits.append("relieve")
         idle = next((f"`{name}`" for name in limits), None)

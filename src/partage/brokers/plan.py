@@ -20,11 +20,11 @@ from msgspec.structs import asdict
 
 from partage.brokers import directory, plan_file
 from partage.brokers.budget import TOLERANCE, fair_window
-from partage.brokers.figures import Placement, changed_rows, new_replicas
+from partage.brokers.figures import Placement, changed_rows, moved_log_dirs, new_replicas
 from partage.brokers.load import LoadModel, resource_figures
 from partage.brokers.option_values import RESOURCES
 from partage.brokers.options import EXACT, PlanOptions
-from partage.brokers.placement.log_dirs import Fullness
+from partage.brokers.placement.log_dir_balance import Fullness, uneven_brokers
 from partage.brokers.placement.sizes import forced_moves, within_bands
 from partage.brokers.plan_tables import brokers_table, moves_table, waves_table
 from partage.brokers.problem import Problem, Rates, keeps_rules
@@ -113,6 +113,8 @@ class Plan:
             return False
         if stage.prices.get("limit") == TOLERANCE and not self._within_tolerance(stage):
             return False  # full disks asked for other counts
+        if stage.name == StageName.LOG_DIRS:
+            return not uneven_brokers(self.problem, self.after)
         searched = (StageName.LEADER_RATE, StageName.JOINT_FAILURE_BALANCE)
         return stage.name in searched or not stage.aimed or stage.value == stage.bound
 
@@ -170,11 +172,18 @@ class Plan:
         }
 
     def _log_dir_figures(self) -> dict[str, Any]:
-        """How full log dirs get, where the plan chooses some."""
-        if self.fullness is None:
-            return {}
-        fullest, bound = map(float, self.fullness)
-        return {"log_dirs": {"fullest": fullest, "bound": bound}}
+        """How full log dirs get, where the plan chooses some; what moves between them, where it
+        moves replicas that stay."""
+        found: dict[str, float] = {}
+        if self.fullness is not None:
+            fullest, bound = map(float, self.fullness)
+            found |= {"fullest": fullest, "bound": bound}
+        stage = next((one for one in self.stages if one.name == StageName.LOG_DIRS), None)
+        if stage is not None:
+            moves = len(moved_log_dirs(self.before, self.after)[0])
+            found |= {"moves": moves, "bytes_moved": stage.value}
+            found |= {"bytes_moved_lower_bound": stage.bound}
+        return {"log_dirs": found} if found else {}
 
     @cached_property
     def figures_before(self) -> dict[str, Any]:
@@ -297,7 +306,14 @@ class Plan:
             "replicas_out": wave.replicas_out.tolist(),
             "bytes_in": None if wave.bytes_in is None else wave.bytes_in.tolist(),
             "bytes_out": None if wave.bytes_out is None else wave.bytes_out.tolist(),
+            **self._between_log_dirs(wave),
         }
+
+    def _between_log_dirs(self, wave: Wave) -> dict[str, int]:
+        """What a wave moves between log dirs, where the plan moves anything there."""
+        if not any(one.log_dir_moves for one in self.waves):
+            return {}
+        return {"log_dir_moves": wave.log_dir_moves, "log_dir_bytes": wave.log_dir_bytes}
 
     def files(self) -> dict[str, str]:
         """The files of the plan directory by name, without the report."""
@@ -443,7 +459,9 @@ def _padded(lists: list[list[int]]) -> Ints:
 
 def _fullness(file: plan_file.PlanFile) -> Fullness | None:
     found = file.figures.after.log_dirs
-    return None if found is None else Fullness(Fraction(found.fullest), Fraction(found.bound))
+    if found is None or found.fullest is None or found.bound is None:
+        return None
+    return Fullness(Fraction(found.fullest), Fraction(found.bound))
 
 
 def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Problem:
@@ -498,5 +516,7 @@ def _wave(
         replicas_out=np.array(one.replicas_out, dtype=np.int64),
         bytes_in=None if one.bytes_in is None else np.array(one.bytes_in, dtype=np.int64),
         bytes_out=None if one.bytes_out is None else np.array(one.bytes_out, dtype=np.int64),
+        log_dir_moves=one.log_dir_moves or 0,
+        log_dir_bytes=one.log_dir_bytes or 0,
         seconds=None if one.seconds is None else int(one.seconds),
     )

@@ -135,10 +135,15 @@ class ResourceFigures(msgspec.Struct, frozen=True):
 
 
 class LogDirFigures(msgspec.Struct, frozen=True):
-    """The share of its disk that the fullest log dir with a choice holds, and a lower bound."""
+    """The share of its disk that the fullest log dir with a choice holds, and a lower bound, where
+    disks are known; replicas that move between log dirs, their bytes and a lower bound on those,
+    where the plan moves any that stay on their broker."""
 
-    fullest: float
-    bound: float
+    fullest: float | None = None
+    bound: float | None = None
+    moves: Int64 | None = None
+    bytes_moved: Int64 | None = None
+    bytes_moved_lower_bound: Int64 | None = None
 
 
 class ZoneBytes(msgspec.Struct, frozen=True):
@@ -215,7 +220,8 @@ class Certificate(msgspec.Struct, frozen=True):
 
 
 class PlanWave(msgspec.Struct, frozen=True):
-    """A wave. ``bytes`` is None where sizes are unknown, ``seconds`` without a throttle.
+    """A wave. ``bytes`` is None where sizes are unknown, ``seconds`` without a throttle, and what
+    changes its log dir where the plan moves nothing there.
 
     Older plans lack the load: one entry per broker that receives or sends (``brokers``: ids)."""
 
@@ -229,6 +235,13 @@ class PlanWave(msgspec.Struct, frozen=True):
     replicas_out: list[Int64] = []
     bytes_in: list[Int64] | None = None
     bytes_out: list[Int64] | None = None
+    log_dir_moves: Int64 | None = None
+    log_dir_bytes: Int64 | None = None
+
+    @property
+    def to_copy(self) -> int | None:
+        """Bytes that brokers copy: from each other, and between their log dirs."""
+        return None if self.bytes is None else self.bytes + (self.log_dir_bytes or 0)
 
 
 class PlanFile(msgspec.Struct, frozen=True, dict=True):

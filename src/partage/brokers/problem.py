@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from partage.brokers.budget import Budgeted, within_limits
 from partage.brokers.figures import one_width, rack_violations
-from partage.brokers.option_values import NewBroker, Replacement
+from partage.brokers.option_values import LogDirOfBroker, NewBroker, Replacement
 from partage.brokers.options import GIVEN, PlanOptions
 from partage.brokers.search_clock import SearchClock
 from partage.cluster import Broker, Cluster
@@ -100,6 +100,7 @@ class Problem:
             _check_alive(cluster, usable, chosen)
         if options.by_size or options.by_load or options.max_bytes_moved is not None:
             _check_sizes(cluster, options)
+        _check_log_dirs(cluster, options, chosen)
         problem = cls(
             cluster,
             options,
@@ -232,6 +233,21 @@ class Problem:
     def share(self) -> Assignment:
         """The solution of ``aimed``."""
         return self.budgeted.share
+
+    @cached_property
+    def removed_log_dirs(self) -> frozenset[tuple[int, int]]:
+        """Positions (broker, log dir) of the log dirs that should be empty."""
+        asked = self.options.remove_log_dir
+        return frozenset(_position(self.cluster, one.broker, one.path) for one in asked)
+
+    def open_log_dirs(self, broker: int) -> list[int]:
+        """The log dirs of a broker that may take replicas."""
+        own = self.cluster.brokers[broker].log_dirs
+        return [
+            i
+            for i, one in enumerate(own)
+            if one.takes_replicas and (broker, i) not in self.removed_log_dirs
+        ]
 
     def replicas_of(self, slots: Ints) -> Ints:
         """[P, R] broker positions: the kernel's ``slots`` [I, any], other rows unchanged."""
@@ -497,6 +513,72 @@ def _check_sizes(cluster: Cluster, options: PlanOptions) -> None:
     of_disks = isinstance(options.relieve, Percent) or "disk" in dict(options.relieved)
     if of_disks and (cluster.disk_bytes < 0).all():
         raise InputError(asked, "the disk_bytes of no broker are known")
+
+
+def _position(cluster: Cluster, broker: int, path: str) -> tuple[int, int]:
+    """The positions of a broker and of its log dir, which ``_check_log_dirs`` has found."""
+    place = cluster.broker_position(broker)
+    assert place is not None
+    return place, [one.path for one in cluster.brokers[place].log_dirs].index(path)
+
+
+def _check_log_dirs(cluster: Cluster, options: PlanOptions, chosen: Bools) -> None:
+    """Raise InputError for a log dir to empty that is not there or cannot be emptied, and where
+    there are no log dirs to balance."""
+    seen: set[LogDirOfBroker] = set()
+    for one in options.remove_log_dir:
+        where = f"remove_log_dir {one}"
+        if one in seen:
+            raise InputError(where, "is given twice")
+        seen.add(one)
+        _check_removed(cluster, one, where, chosen)
+    if not options.balance_disks:
+        return
+    if cluster.log_dirs is None:
+        raise InputError(
+            "balance_disks",
+            "no broker is known to have several log dirs with known contents: take a snapshot",
+        )
+    if (cluster.size_bytes < 0).all():
+        raise InputError("balance_disks", "the size of no partition is known: give `sizes`")
+
+
+def _check_removed(cluster: Cluster, one: LogDirOfBroker, where: str, chosen: Bools) -> None:
+    place = cluster.broker_position(one.broker)
+    if place is None:
+        raise InputError(where, f"broker {one.broker} is not in the cluster")
+    broker = cluster.brokers[place]
+    paths = [log_dir.path for log_dir in broker.log_dirs]
+    if not paths:
+        raise InputError(where, f"the log dirs of broker {one.broker} are not known")
+    if one.path not in paths:
+        known = f"broker {one.broker} has {listed(paths, 3, len(paths))}"
+        raise InputError(where, f"{known}{did_you_mean(one.path, paths)}")
+    if len(paths) == 1:
+        raise InputError(
+            where, f"is its only log dir: empty the broker with --remove-broker {one.broker}"
+        )
+    at = paths.index(one.path)
+    if not broker.alive or broker.log_dirs[at].offline is not None:
+        raise InputError(where, "is offline: nothing can be copied out of it")
+    if cluster.log_dirs is None or not has_known_log_dirs(cluster, place):
+        raise InputError(where, f"the contents of the log dirs of broker {one.broker} are unknown")
+    inside = ((cluster.replicas == place) & (cluster.log_dirs == at)).any(axis=1)
+    if (stuck := np.flatnonzero(inside & ~chosen)).size:
+        raise InputError(
+            "topics", f"leaves out {cluster.names[int(stuck[0])]}, which has a replica in {one}"
+        )
+
+
+def has_known_log_dirs(cluster: Cluster, broker: int) -> bool:
+    """Whether a broker has several log dirs, and it is known what is in them: all its replicas, or
+    all but those that an offline one hides."""
+    own = cluster.brokers[broker].log_dirs
+    if len(own) < 2 or cluster.log_dirs is None:
+        return False
+    if any(one.offline is not None for one in own):
+        return True
+    return not ((cluster.replicas == broker) & (cluster.log_dirs < 0)).any()
 
 
 def _warnings(problem: Problem) -> Iterable[str]:

@@ -13,12 +13,24 @@ from dataclasses import replace
 import numpy as np
 
 from partage.brokers.failure_steps import improve_by_steps
-from partage.brokers.figures import Placement, changed_rows, one_width, rack_violations
+from partage.brokers.figures import (
+    Placement,
+    changed_rows,
+    moved_log_dirs,
+    one_width,
+    rack_violations,
+)
 from partage.brokers.leaders import Led, lead, prove_order
 from partage.brokers.limiting_constraints import limiting_constraints
 from partage.brokers.load import load_hint, prove_loads, relieve_survivors
 from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
 from partage.brokers.placement.disks import disk_overflow
+from partage.brokers.placement.log_dir_balance import (
+    balance_log_dirs,
+    fullness_of,
+    prove_log_dirs,
+    uneven_brokers,
+)
 from partage.brokers.placement.log_dirs import choose_log_dirs
 from partage.brokers.plan import Plan, Progress
 from partage.brokers.problem import Problem
@@ -29,7 +41,7 @@ from partage.brokers.survivors import improve_after_failures, too_large_to_searc
 from partage.brokers.waves import WaveSchedule, schedule_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError
-from partage.units import plural
+from partage.units import listed, plural
 
 
 def solve(problem: Problem, progress: Progress | None = None) -> Plan:
@@ -56,16 +68,9 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     placement = Placement(after, problem.usable)
     ideal = next(stage.bound for stage in stages if stage.name == StageName.FAILURE)
     report("scheduling waves")
-    schedule = schedule_waves(
-        before,
-        after,
-        problem.options.concurrency,
-        problem.options.throttle,
-        problem.options.batch,
-    )
-    log_dirs, fullness = choose_log_dirs(before, after, schedule.waves)
-    after = replace(after, log_dirs=log_dirs)
+    after, schedule = _scheduled(problem, after)
     settled = _settled(strategy, problem, after, stages, report)
+    stages += prove_log_dirs(problem, after)
     return Plan(
         problem=problem,
         before=before,
@@ -74,6 +79,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
         schedule=schedule,
         binding=(
             *limiting_constraints(problem, placement, ideal),
+            *_uneven_log_dirs(problem, after),
             *schedule.limiting_constraints,
         ),
         gaps=_gaps(stages, schedule),
@@ -86,8 +92,37 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
             *_time_warnings(problem),
         ),
         hints=tuple(load_hint(problem, after)),
-        fullness=fullness,
+        fullness=fullness_of(problem, after),
     )
+
+
+def _scheduled(problem: Problem, after: Cluster) -> tuple[Cluster, WaveSchedule]:
+    """``after`` in log dirs, and the waves. Replicas that change their log dir need waves of their
+    own, and the log dirs of new ones depend on the other waves."""
+    options = problem.options
+
+    def waves(target: Cluster) -> WaveSchedule:
+        limits = options.concurrency, options.throttle, options.batch
+        return schedule_waves(problem.cluster, target, *limits)
+
+    schedule = waves(after)
+    after = replace(after, log_dirs=choose_log_dirs(problem, after, schedule.waves))
+    after = balance_log_dirs(problem, after)
+    if len(moved_log_dirs(problem.cluster, after)[0]):
+        schedule = waves(after)
+    return after, schedule
+
+
+def _uneven_log_dirs(problem: Problem, after: Cluster) -> list[str]:
+    """A sentence about brokers whose log dirs stay uneven, if there are any."""
+    uneven = uneven_brokers(problem, after)
+    if not uneven:
+        return []
+    names = listed([str(after.broker_ids[one]) for one in uneven[:5]], 5, len(uneven))
+    return [
+        f"log dirs: those of {names} stay further from even than the tolerance: no better way was "
+        "found with replicas of these sizes"
+    ]
 
 
 def placed(problem: Problem, progress: Progress | None = None) -> Cluster:
@@ -128,6 +163,8 @@ def _settled(
     and meets its bound, it does not, because no change is optimal and costs nothing; the search for
     better leader counts only ends where it finds none, and where other sets are not searched for a
     lower worst survivor, that stage need not meet its bound. Otherwise the second run is made."""
+    if not _log_dirs_settled(problem, after):
+        return False
     searched = {StageName.JOINT_FAILURE_BALANCE}
     if too_large_to_search(problem):
         searched.add(StageName.FAILURE)
@@ -143,6 +180,12 @@ def _settled(
     except CannotError:
         return False
     return not again.clock.stopped and len(changed_rows(after, second)) == 0
+
+
+def _log_dirs_settled(problem: Problem, after: Cluster) -> bool:
+    """Whether a second run leaves every replica in its log dir."""
+    again = balance_log_dirs(problem.again(after), after)
+    return not len(moved_log_dirs(after, again)[0])
 
 
 def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:

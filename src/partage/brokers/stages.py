@@ -22,6 +22,8 @@ class StageName(StrEnum):
     """The highest bytes of a broker, by capacity."""
     BYTES_MOVED = "bytes moved"
     """Bytes that the moves fetch."""
+    LOG_DIRS = "log dirs"
+    """Bytes that move between the log dirs of a broker."""
     LOAD = "load"
     """The worst distance of a broker's load from its band, in millionths of its fair share."""
     LEADERS = "leaders"

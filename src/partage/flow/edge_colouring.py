@@ -105,6 +105,16 @@ def colour(edges: Edges, weight: Ints, limit: int, most: int | None = None) -> I
     return np.unique(colours, return_inverse=True)[1].astype(np.int64)
 
 
+def colour_classes(edges: Edges, weight: Ints, limit: int, most: int | None) -> list[Ints]:
+    """The edges of each colour, heavy ones first."""
+    if not len(weight):
+        return []
+    order = np.argsort(-weight, kind="stable")
+    colours = colour(edges, weight, limit, most)[order]
+    members = order[np.argsort(colours, kind="stable")]
+    return np.split(members, np.searchsorted(np.sort(colours), np.arange(1, colours.max() + 1)))
+
+
 def _halve(
     edges: Edges,
     weight: Ints,

@@ -44,8 +44,9 @@ def print_pending_changes(
 
     left = [plan.changes[key] for key, status in statuses.items() if status.value != "done"]
     moves = sum(len(change.adding) for change in left)
-    sizes = [change.size_bytes for change in left if change.adding]
-    size = None if None in sizes else sum(len(c.adding) * (c.size_bytes or 0) for c in left)
+    between = sum(len(change.between_log_dirs) for change in left)
+    sizes = [change.size_bytes for change in left if change.copying]
+    size = None if None in sizes else sum(len(c.copying) * (c.size_bytes or 0) for c in left)
     waves = sum(any(statuses[key].value != "done" for key in wave) for wave in plan.waves)
     done = len(statuses) - len(left)
     verb = "change" if plan.direction == "forward" else "roll back"
@@ -58,7 +59,9 @@ def print_pending_changes(
     console.print(
         Text(
             f"Will {verb} {units.plural(len(left), 'partition')} in {units.plural(waves, 'wave')}: "
-            f"{units.plural(moves, 'new replica')}, {units.size(size)} to copy"
+            f"{units.plural(moves, 'new replica')}, "
+            + (f"{units.plural(between, 'replica')} to other log dirs, " if between else "")
+            + f"{units.size(size)} to copy"
             + (f" ({units.plural(done, 'partition')} done already)" if done else ""),
             "bold",
         )

@@ -29,7 +29,7 @@ def wave_table(plan: View) -> tuple[str, Table]:
             Text(wave.file),
             units.count(wave.partitions),
             units.count(wave.moves),
-            units.size(wave.bytes),
+            units.size(wave.to_copy),
             Text(busiest(plan, wave)),
             units.duration(wave.seconds),
         )
@@ -39,7 +39,7 @@ def wave_table(plan: View) -> tuple[str, Table]:
             f"{len(rest)} more",
             units.count(sum(wave.partitions for wave in rest)),
             units.count(sum(wave.moves for wave in rest)),
-            units.size(_total([wave.bytes for wave in rest])),
+            units.size(_total([wave.to_copy for wave in rest])),
             "",
             units.duration(_total([wave.seconds for wave in rest])),
             style="dim",

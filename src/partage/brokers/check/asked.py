@@ -41,6 +41,7 @@ class Asked:
     """What the options ask for.
 
     - ``added``: rack of each broker to add, by id; ``removed``: ids; ``replaced``: new id by old
+    - ``removed_log_dirs``: broker ids and paths; ``balance_disks``: within ``log_dir_tolerance``
     - ``factors``: replication factor by topic, the general one under None
     - ``topics``: whether a topic's name matches
     - ``leader_racks``: racks that may lead a topic, those of all topics under None
@@ -55,6 +56,7 @@ class Asked:
     added: dict[int, str | None]
     removed: tuple[int, ...]
     replaced: dict[int, int]
+    removed_log_dirs: tuple[tuple[int, str], ...]
     factors: dict[str | None, int]
     topics: Callable[[str], bool]
     no_moves: bool
@@ -62,6 +64,8 @@ class Asked:
     balance: str
     leaders: str
     spread: str
+    balance_disks: bool
+    log_dir_tolerance: Fraction
     relieve: Fraction | None
     relieved: dict[str, Fraction]
     max_moves: int | None
@@ -91,6 +95,7 @@ class Asked:
             added=words.mapping("add_broker", _new_broker),
             removed=tuple(words.several("remove_broker", _broker)),
             replaced=words.mapping("replace_broker", _replacement),
+            removed_log_dirs=tuple(words.several("remove_log_dir", _log_dir)),
             factors=words.mapping("replication_factor", _factor),
             topics=words.one("topics", _pattern) or (lambda topic: True),
             no_moves=options.get("no_moves", False),
@@ -98,6 +103,8 @@ class Asked:
             balance=balance,
             leaders=words.choice("leaders"),
             spread=words.choice("spread"),
+            balance_disks=options.get("balance_disks", False),
+            log_dir_tolerance=tolerances.get("disk", LOAD_TOLERANCE if found is None else found),
             relieve=relieved.pop("disk") if set(relieved) == {"disk"} else None,
             relieved=relieved,
             max_moves=words.one("max_moves", lambda n: _counted(n, 0)),
@@ -147,10 +154,15 @@ class Asked:
         return self.strategy == _GIVEN
 
     @property
+    def moves_log_dirs(self) -> bool:
+        """Whether replicas may change their log dir on their broker."""
+        return self.balance_disks or bool(self.removed_log_dirs)
+
+    @property
     def limited(self) -> bool:
         """Whether replica counts may give up balance to move less."""
         limits = (self.max_moves, self.max_bytes)
-        return not (self.by_size or self.relieved) and (
+        return not (self.by_size or self.relieved or self.no_moves) and (
             self.tolerance > 0 or limits != (None, None)
         )
 
@@ -168,6 +180,7 @@ class Asked:
         load_limits = [name for name in limits if name != "tolerance"]
         led = any(name in OF_LEADERS for name in self.relieved)
         kept = {"tolerance"} if balances else {"relieve"} if led else set()
+        kept |= {"tolerance"} if self.balance_disks else set()
         other_limits = [name for name in limits if name not in kept]
         others = [name for name in ("leaders", "spread") if options.get(name)]
         tolerance = [name for name in limits if name == "tolerance"]
@@ -317,6 +330,14 @@ def _new_broker(word: str) -> tuple[int, str | None]:
     if bool(colon) != bool(rack) or any(unicodedata.category(c) == "Cc" for c in rack):
         raise ValueError
     return _broker(number), rack or None
+
+
+def _log_dir(word: str) -> tuple[int, str]:
+    """``3:/data2``."""
+    number, colon, path = word.partition(":")
+    if not colon or not path:
+        raise ValueError
+    return _broker(number), path
 
 
 def _replacement(word: str) -> tuple[int, int]:

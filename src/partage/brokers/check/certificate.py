@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from partage.brokers.check.broker_disks import log_dir_bounds
 from partage.brokers.check.leader_bounds import leader_bounds
 from partage.brokers.check.load_bounds import load_bounds
 from partage.brokers.check.placement_bounds import placement_bounds
@@ -29,6 +30,8 @@ def check_certificate(plan: PlanColumns) -> list[str]:
     elif placement:
         placement_bounds(plan, placement, found)
     leader_bounds(plan, found)
+    if plan.asked.moves_log_dirs:
+        log_dir_bounds(plan, found)
     return [
         *_wrong_exact_flags(plan),
         *found.defects,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from partage.brokers.check.broker_disks import uneven_brokers
 from partage.brokers.check.failures import (
     leaders_after_failures,
     leaders_after_rack_failure,
@@ -102,8 +103,11 @@ def must_be_settled(plan: PlanColumns) -> bool:
     A given reassignment is there by then. Where every stage of an exact plan is exact and meets its
     bound, changing nothing is optimal and costs nothing; the search for better leader counts ends
     only where it finds none. An exact plan without changes is its own second run, unless a search
-    ends at its time limit: that for what fits the disks, or that for balanced loads.
+    ends at its time limit: that for what fits the disks, or that for balanced loads. Moves between
+    log dirs are found by a search.
     """
+    if plan.asked.moves_log_dirs:
+        return False
     if not plan.asked.exact:
         return plan.asked.given
     met = all(
@@ -123,6 +127,8 @@ def _is_met(plan: PlanColumns, stage: Any) -> bool:
         return False
     if stage["prices"].get("limit") == "tolerance" and not within_tolerance(plan):
         return False  # full disks asked for other counts
+    if stage["stage"] == "log dirs":
+        return not uneven_brokers(plan)
     searched = ("leader rate", "joint failure balance")
     if stage["stage"] in searched or not is_aimed(plan.asked, stage["stage"]):
         return True

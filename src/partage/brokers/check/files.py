@@ -83,9 +83,10 @@ def _differences(
 
 def _check_replans(plan: PlanColumns) -> list[str]:
     keys = [(plan.topics[t], n) for t, n in zip(plan.topic.tolist(), plan.number, strict=True)]
-    rows = zip(keys, plan.before, plan.after, strict=True)
-    lists = {key: (before, after) for key, before, after in rows if before != after}
-    changing = {key: after for key, (_, after) in lists.items()}
+    changed = plan.changes()
+    rows = zip(keys, plan.names, plan.before, strict=True)
+    before = {key: old for key, name, old in rows if name in changed}
+    changing = {key: plan.after[plan.row_of[f"{key[0]}-{key[1]}"]] for key in before}
     excluded = [b["id"] for b in plan.value["brokers"] if b["excluded"]]
     for path in replans(plan.root):
         value = read_json(plan.root, path.name)
@@ -94,7 +95,7 @@ def _check_replans(plan: PlanColumns) -> list[str]:
             return [f"{path.name}: cannot have been written by a run ({problem})"]
         for entry in value["partitions"]:
             key = entry["topic"], entry["partition"]
-            if lists[key][0] == entry["replicas"]:
+            if before[key] == entry["replicas"]:
                 del changing[key]  # its original list: no later run changes it
     return []
 

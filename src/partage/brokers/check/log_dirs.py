@@ -1,12 +1,12 @@
-"""Are new replicas in log dirs that take them, within their disks, and as full as stated?"""
+"""Are replicas in log dirs that take them, within their disks, and as full as stated?"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
+from partage.brokers.check.broker_disks import disks_of
 from partage.brokers.check.files import read_entries, read_reassignment
 from partage.brokers.check.plan_columns import MAX_DEFECTS, Lists, PlanColumns
 from partage.brokers.check.schema import MalformedError, identical
@@ -27,7 +27,7 @@ def check_log_dirs(plan: PlanColumns) -> list[str]:
         found = [*_misplaced(plan, before, after), *_other_names(plan, before, after)]
         found = found or [*_overfull(plan, before, after)]
     stated = plan.value["figures"]["after"].get("log_dirs")
-    expected = None if before is None or after is None else _fullness(plan, before, after)
+    expected = None if before is None or after is None else _figures(plan)
     if not identical(stated, expected):
         found.append(f"{MARKER}: figures.after.log_dirs is {stated}, expected {expected}")
     return found[:MAX_DEFECTS]
@@ -78,18 +78,47 @@ def _held(lists: Lists, columns: Lists, row: int) -> dict[int, int]:
 
 
 def _misplaced(plan: PlanColumns, before: Lists, after: Lists) -> Iterator[str]:
-    """Replicas that stay and change their log dir, or go to one that takes none."""
+    """Replicas that change their log dir although nothing asks for it, that go to one that takes
+    none, or that are in one that must be empty."""
     for row, name in enumerate(plan.names):
-        old = _held(plan.before, before, row)
-        for broker, log_dir in _held(plan.after, after, row).items():
-            place = f"{MARKER}: {name} on broker {broker}"
-            if broker in old:
-                if old[broker] != log_dir:
-                    yield f"{place}: its log dir changes, although the replica stays"
-            elif log_dir >= 0:
-                chosen = _log_dirs(plan, broker)[log_dir]
-                if chosen["cordoned"] or chosen["offline"] is not None:
-                    yield f"{place}: log dir {chosen['path']} is cordoned or offline"
+        old, new = _held(plan.before, before, row), _held(plan.after, after, row)
+        moves = plan.asked.moves_log_dirs and plan.chosen[row] and old.keys() == new.keys()
+        for broker, log_dir in new.items():
+            problem = _problem(plan, broker, old.get(broker), log_dir, bool(moves))
+            if problem is not None:
+                yield f"{MARKER}: {name} on broker {broker}: {problem}"
+
+
+def _problem(plan: PlanColumns, broker: int, was: int | None, now: int, moves: bool) -> str | None:
+    """What is wrong with a replica's log dir after the plan; ``was``: before, None if it is new;
+    ``moves``: its partition keeps its brokers, and log dirs are balanced or emptied."""
+    if now == was or (now < 0 and was is None):
+        path = _must_be_empty(plan, broker, now)
+        return None if path is None else f"is in log dir {path}, which must be empty"
+    if now < 0 or was == -1:
+        return "its log dir changes, although the replica stays"
+    chosen = _log_dirs(plan, broker)[now]
+    if _must_be_empty(plan, broker, now) is not None:
+        return f"is in log dir {chosen['path']}, which must be empty"
+    if not _is_open(chosen):
+        return f"log dir {chosen['path']} is cordoned or offline"
+    if was is None or _must_be_empty(plan, broker, was) is not None:
+        return None
+    if moves and _is_open(_log_dirs(plan, broker)[was]):
+        return None
+    return "its log dir changes, although the replica stays"
+
+
+def _is_open(log_dir: dict[str, Any]) -> bool:
+    return not log_dir["cordoned"] and log_dir["offline"] is None
+
+
+def _must_be_empty(plan: PlanColumns, broker: int, log_dir: int) -> str | None:
+    """The path of a log dir that must be empty."""
+    if log_dir < 0:
+        return None
+    path: str = _log_dirs(plan, broker)[log_dir]["path"]
+    return path if (broker, path) in plan.asked.removed_log_dirs else None
 
 
 def _other_names(plan: PlanColumns, before: Lists, after: Lists) -> Iterator[str]:
@@ -142,6 +171,9 @@ def _overfull(plan: PlanColumns, before: Lists, after: Lists) -> Iterator[str]:
                 coming[broker, new[broker]] += int(plan.size[row])
             for broker in old.keys() - new.keys():
                 going[broker, old[broker]] += int(plan.size[row])
+            for broker, (was, now) in plan.between_log_dirs[row].items():
+                coming[broker, now] += int(plan.size[row])
+                going[broker, was] += int(plan.size[row])
         for at, size in sorted(coming.items()):
             used[at] += size
             broker, log_dir = at
@@ -157,31 +189,22 @@ def _overfull(plan: PlanColumns, before: Lists, after: Lists) -> Iterator[str]:
             used[at] -= size
 
 
-def _fullness(plan: PlanColumns, before: Lists, after: Lists) -> dict[str, float] | None:
-    """The share of the fullest log dir where new replicas had a choice, and a lower bound."""
-    new: defaultdict[int, list[int]] = defaultdict(list)
-    kept: defaultdict[LogDir, int] = defaultdict(int)
-    for row, size in enumerate(plan.size.tolist()):
-        old = _held(plan.before, before, row)
-        for broker, log_dir in _held(plan.after, after, row).items():
-            if broker in old:
-                kept[broker, log_dir] += size
-            elif log_dir >= 0 and len(_log_dirs(plan, broker)) > 1:
-                new[broker].append(size)
-    used, fullest, bound = _bytes(plan, plan.after, after), Fraction(0), Fraction(0)
-    chose = False
-    for broker, sizes in new.items():
-        open_dirs = {
-            (broker, i): one["disk_bytes"]
-            for i, one in enumerate(_log_dirs(plan, broker))
-            if not one["cordoned"] and one["offline"] is None
+def _figures(plan: PlanColumns) -> dict[str, Any] | None:
+    """The share of the fullest log dir where the plan chose some, and a lower bound; what moves
+    between log dirs."""
+    found: dict[str, Any] = {}
+    levels = [
+        disks.fullness
+        for disks in disks_of(plan).values()
+        if any(map(disks.is_free, disks.replicas)) and all(disks.disks)
+    ]
+    if levels:
+        fullest, bound = (max(column) for column in zip(*levels, strict=True))
+        found |= {"fullest": float(fullest), "bound": float(bound)}
+    if (stage := plan.stages.get("log dirs")) is not None:
+        found |= {
+            "moves": sum(map(len, plan.between_log_dirs)),
+            "bytes_moved": stage["value"],
+            "bytes_moved_lower_bound": stage["bound"],
         }
-        if not open_dirs or not all(open_dirs.values()):
-            continue
-        chose = True
-        fullest = max(fullest, *(Fraction(used[at], disk) for at, disk in open_dirs.items()))
-        together = Fraction(sum(used[at] for at in open_dirs), sum(open_dirs.values()))
-        alone = min(Fraction(kept[at] + max(sizes), disk) for at, disk in open_dirs.items())
-        fixed = (Fraction(kept[at], disk) for at, disk in open_dirs.items())
-        bound = max(bound, together, alone, *fixed)
-    return {"fullest": float(fullest), "bound": float(bound)} if chose else None
+    return found or None

@@ -119,6 +119,7 @@ def _refused(plan: PlanColumns) -> Iterator[str]:
             yield f"{MARKER}: options.leader_racks: topic {topic!r} is not chosen"
         if unknown := set(racks) - set(plan.rack):
             yield f"{MARKER}: options.leader_racks: no broker is in rack {min(unknown)!r}"
+    yield from _refused_log_dirs(plan)
     if asked.leaders == "rate" and plan.rates is None:
         yield f"{MARKER}: options.leaders: rate needs bytes_per_second"
     if (asked.by_size or asked.by_load or asked.max_bytes is not None) and not plan.sized:
@@ -130,6 +131,17 @@ def _refused(plan: PlanColumns) -> Iterator[str]:
     of_disks = asked.relieve is not None or "disk" in asked.relieved
     if of_disks and all(disk is None for disk in plan.disk):
         yield f"{MARKER}: options.relieve: no disk is known"
+
+
+def _refused_log_dirs(plan: PlanColumns) -> Iterator[str]:
+    dirs = {b["id"]: [one["path"] for one in b.get("log_dirs", ())] for b in plan.value["brokers"]}
+    for broker, path in plan.asked.removed_log_dirs:
+        if path not in dirs.get(broker, ()):
+            yield f"{MARKER}: options.remove_log_dir: broker {broker} has no log dir {path}"
+    if plan.asked.moves_log_dirs and "log_dirs_before" not in plan.value["partitions"]:
+        yield f"{MARKER}: options: log dirs are balanced or emptied, but none are known"
+    if plan.asked.balance_disks and not plan.sized:
+        yield f"{MARKER}: options.balance_disks: no size is known"
 
 
 def _by_options(what: str, stated: object, expected: object) -> str:

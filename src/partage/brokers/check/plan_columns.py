@@ -189,10 +189,26 @@ class PlanColumns:
         """Bytes of these replicas."""
         return sum((self.size * self.new_replicas).tolist())
 
+    @cached_property
+    def between_log_dirs(self) -> list[dict[int, tuple[int, int]]]:
+        """[P] the log dirs before and after of replicas that stay on their broker and change it, by
+        broker id."""
+        part = self.value["partitions"]
+        before, after = part.get("log_dirs_before"), part.get("log_dirs_after")
+        if before is None or after is None:
+            return [{} for _ in self.names]
+        found = []
+        for row in zip(self.before, before, self.after, after, strict=True):
+            old, new = dict(zip(*row[:2], strict=True)), dict(zip(*row[2:], strict=True))
+            both = ((b, (old[b], new[b])) for b in new if b in old)
+            found.append({b: pair for b, pair in both if pair[0] != pair[1]})
+        return found
+
     def changes(self) -> dict[str, list[int]]:
-        """The new broker list of each partition whose list changes, by partition name."""
-        rows = zip(self.names, self.before, self.after, strict=True)
-        return {name: after for name, before, after in rows if before != after}
+        """The new broker list of each partition whose list changes, or of which a replica changes
+        its log dir, by partition name."""
+        rows = zip(self.names, self.before, self.after, self.between_log_dirs, strict=True)
+        return {name: after for name, before, after, dirs in rows if before != after or dirs}
 
     def positions(self, lists: Lists) -> Ints:
         """[P, R] broker positions, -1 padded."""

@@ -26,6 +26,7 @@ _OPTIONS: Schema = {
     "add_broker?": [TEXT],
     "remove_broker?": [TEXT],
     "replace_broker?": [TEXT],
+    "remove_log_dir?": [TEXT],
     "replication_factor?": [TEXT],
     "topics?": TEXT,
     "strategy?": NAME,
@@ -35,6 +36,7 @@ _OPTIONS: Schema = {
     "leaders?": TEXT,
     "leader_racks?": [TEXT],
     "spread?": TEXT,
+    "balance_disks?": FLAG,
     "relieve?": TEXT,
     "max_moves?": COUNT,
     "max_bytes_moved?": TEXT,
@@ -136,6 +138,7 @@ _PRICES: Schema = {
     "high?": TEXT,
     "pairs?": TEXT,
     "scale?": COUNT,
+    "log_dirs?": [{"broker": INT_32, "prices": TEXT, "low": TEXT, "high": TEXT}],
     "cases?": [{"broker?": COUNT, "pairs?": TEXT, "brokers?": TEXT, "scale?": COUNT}],
 }
 _FAIR: Schema = {
@@ -164,6 +167,8 @@ _WAVE: Schema = {
     "replicas_out": ANY,
     "bytes_in": ANY,
     "bytes_out": ANY,
+    "log_dir_moves?": ANY,
+    "log_dir_bytes?": ANY,
 }
 PLAN: Schema = {
     "format_version": ANY,

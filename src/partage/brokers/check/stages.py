@@ -18,6 +18,7 @@ _PRICES: dict[str, list[set[str]]] = {
     "bytes": [{"confined", "load_weights"}],
     "bytes moved": [{"brokers", "low", "high"}],
     "load": [{"bands"}],
+    "log dirs": [{"log_dirs"}],
     "leaders": [{"brokers"}],
     "leader rate": [{"confined"}],
     "failure": [set(), {"pairs", "brokers", "scale"}, {"cases"}],
@@ -44,7 +45,9 @@ def stages_of(asked: Asked) -> dict[str, bool]:
     if not asked.by_load:
         found["leader rate" if by_search else "leaders"] = not by_search
     found |= dict.fromkeys(_FAILURES, not asked.relieved)
-    return found if by_search else found | {"joint failure balance": False}
+    if not by_search:
+        found["joint failure balance"] = False
+    return found | {"log dirs": False} if asked.moves_log_dirs else found
 
 
 def is_aimed(asked: Asked, stage: str) -> bool:

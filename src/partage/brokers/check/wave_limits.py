@@ -6,7 +6,8 @@ leader, what each disk holds meanwhile, and how long the wave takes at the throt
 The bound: a broker receives at most ``concurrency`` new replicas in a wave; a leader's partitions,
 each counting min(its new replicas, concurrency), are packed into waves of ``concurrency`` (Martello
 and Toth's bound L2); a wave has at most ``batch`` partitions. Partitions that move no data have
-waves of their own.
+waves of their own; so have those that only change log dirs, after all others, where a log dir takes
+at most ``concurrency`` replicas in a wave.
 """
 
 from __future__ import annotations
@@ -40,27 +41,40 @@ def check_wave_limits(plan: PlanColumns) -> list[str]:
 
 @dataclass(frozen=True)
 class _Change:
-    """A partition whose broker list changes: ids of the brokers that fetch it (``new``) and that
-    drop it (``gone``), its live ``leader`` (None without one), bytes of a replica."""
+    """A partition that changes: ids of the brokers that fetch it (``new``) and that drop it
+    (``gone``), its live ``leader`` (None without one), bytes of a replica, and the log dirs
+    (broker, position) that replicas which stay change to (``copies``)."""
 
     new: tuple[int, ...]
     gone: tuple[int, ...]
     leader: int | None
     size: int
+    copies: tuple[tuple[int, int], ...]
+
+    @property
+    def only_copies(self) -> bool:
+        """Whether replicas change their log dirs, and none its broker."""
+        return bool(self.copies) and not self.new and not self.gone
 
 
 def _changes(plan: PlanColumns) -> dict[str, _Change]:
     """By partition name, in the order of plan.json."""
     changes = {}
-    for name, old, after, size in zip(
-        plan.names, plan.before, plan.after, plan.size.tolist(), strict=True
+    for name, old, after, size, moved in zip(
+        plan.names,
+        plan.before,
+        plan.after,
+        plan.size.tolist(),
+        plan.between_log_dirs,
+        strict=True,
     ):
-        if old != after:
+        if old != after or moved:
             changes[name] = _Change(
                 new=tuple(b for b in after if b not in old),
                 gone=tuple(b for b in old if b not in after),
                 leader=next((b for b in old if plan.alive[plan.place[b]]), None),
                 size=size,
+                copies=tuple((b, log_dir) for b, (_, log_dir) in moved.items()),
             )
     return changes
 
@@ -68,13 +82,17 @@ def _changes(plan: PlanColumns) -> dict[str, _Change]:
 @dataclass
 class _Load:
     """A wave's load by broker id: replicas and bytes received, and sent as leader; ``senders``:
-    partitions that each leader sends."""
+    partitions that each leader sends; ``copies``: replicas that each log dir takes in a wave of
+    partitions that only change log dirs; ``copied``: bytes between the log dirs of each broker."""
 
     replicas_in: Counter[int] = field(default_factory=Counter)
     replicas_out: Counter[int] = field(default_factory=Counter)
     bytes_in: Counter[int] = field(default_factory=Counter)
     bytes_out: Counter[int] = field(default_factory=Counter)
     senders: Counter[int] = field(default_factory=Counter)
+    copies: Counter[tuple[int, int]] = field(default_factory=Counter)
+    copied: Counter[int] = field(default_factory=Counter)
+    log_dir_moves: int = 0
 
     @classmethod
     def of(cls, changes: Iterable[_Change]) -> _Load:
@@ -87,6 +105,11 @@ class _Load:
                 load.replicas_out[change.leader] += len(change.new)
                 load.bytes_out[change.leader] += len(change.new) * change.size
                 load.senders[change.leader] += 1
+            if change.only_copies:
+                load.copies.update(change.copies)
+            for b, _ in change.copies:
+                load.copied[b] += change.size
+            load.log_dir_moves += len(change.copies)
         return load
 
 
@@ -101,6 +124,9 @@ class _Replay:
                 self.held[b] += size
         self.idle = ""
         """The last wave that moves no data and frees no disk."""
+        self.copied = ""
+        """The last wave of partitions that only change log dirs."""
+        self.moves_log_dirs = any(plan.between_log_dirs)
 
     def run(self, name: str, wave: dict[str, object], members: Sequence[_Change]) -> list[str]:
         """What is wrong with the wave; afterwards its new replicas are there, and the old gone."""
@@ -129,7 +155,14 @@ class _Replay:
     def _misplaced(self, name: str, members: Sequence[_Change]) -> list[str]:
         """Partitions that move no data must come last, in waves of their own, unless they free a
         disk."""
+        copying = sum(change.only_copies for change in members)
+        if copying:
+            self.copied = name
+            mixed = copying < len(members)
+            return ["mixes partitions that only change log dirs with others"] if mixed else []
         problems = []
+        if self.copied:
+            problems.append(f"comes after {self.copied}, which only changes log dirs")
         moving = sum(bool(change.new) for change in members)
         if 0 < moving < len(members):
             problems.append("mixes partitions that move data with partitions that move none")
@@ -150,12 +183,18 @@ class _Replay:
             counted[name] = [amount[b] for b in brokers] if known else None
         counted["seconds"] = None
         if sized and throttle is not None:
-            busiest = max([0, *load.bytes_in.values(), *load.bytes_out.values()])
+            loads = (load.bytes_in, load.bytes_out, load.copied)
+            busiest = max([0, *(n for one in loads for n in one.values())])
             counted["seconds"] = -(-busiest // throttle)
+        if self.moves_log_dirs:
+            counted["log_dir_moves"] = load.log_dir_moves
+            counted["log_dir_bytes"] = sum(load.copied.values())
+        elif "log_dir_moves" in wave or "log_dir_bytes" in wave:
+            return ["log_dir_moves and log_dir_bytes go with moves between log dirs"]
         return [
             f"{name} in plan.json is not what the wave moves"
             for name, value in counted.items()
-            if not identical(wave[name], value)
+            if not identical(wave.get(name), value)
         ]
 
 
@@ -183,6 +222,12 @@ class _Limits:
             for b, n in sorted(load.replicas_out.items())
             if n > self.concurrency and load.senders[b] > 1
         ]
+        found += [
+            f"log dir {log_dir} of broker {b} takes {n} replicas, at most {self.concurrency} are "
+            "allowed"
+            for (b, log_dir), n in sorted(load.copies.items())
+            if n > self.concurrency
+        ]
         if self.batch is not None and partitions > self.batch:
             found.append(f"has {partitions} partitions, at most {self.batch} are allowed")
         return found
@@ -191,15 +236,19 @@ class _Limits:
         """A lower bound on the waves of any schedule of these changes."""
         received: Counter[int] = Counter()
         sent: dict[int, list[int]] = defaultdict(list)
-        for change in changes.values():
+        only = [change for change in changes.values() if change.only_copies]
+        others = [change for change in changes.values() if not change.only_copies]
+        for change in others:
             received.update(change.new)
             if change.new and change.leader is not None:
                 sent[change.leader].append(min(len(change.new), self.concurrency))
-        moving = sum(bool(change.new) for change in changes.values())
+        moving = sum(bool(change.new) for change in others)
         bounds = [self._batches(moving)]
         bounds += [-(-n // self.concurrency) for n in received.values()]
         bounds += [_bins(sizes, self.concurrency) for sizes in sent.values()]
-        return max(bounds) + self._batches(len(changes) - moving)
+        most = max(Counter(at for change in only for at in change.copies).values(), default=0)
+        copying = max(-(-most // self.concurrency), self._batches(len(only))) if only else 0
+        return max(bounds) + self._batches(len(others) - moving) + copying
 
     def _batches(self, partitions: int) -> int:
         return -(-partitions // (self.batch or max(partitions, 1)))

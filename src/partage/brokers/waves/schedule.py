@@ -12,24 +12,26 @@ so that they come early and the waves hold partitions of similar size.
 
 Old and new copies coexist until a wave ends. Where a disk would overflow, the waves are reordered,
 and partitions move to later ones (``disk_order.py``). Partitions that move no data (a new order, or
-fewer replicas) form the last waves. ``batch`` limits the partitions of every wave.
+fewer replicas) form the last waves of those; partitions that only change log dirs come after them
+(``between_log_dirs.py``). ``batch`` limits the partitions of every wave.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.figures import changed_rows, new_replicas
+from partage.brokers.waves.between_log_dirs import BetweenLogDirs
 from partage.brokers.waves.changes import UNLIMITED, Changes
 from partage.brokers.waves.disk_order import WaveLimits, order_waves
 from partage.brokers.waves.safe_order import DeadEndError
 from partage.cluster import Cluster
 from partage.errors import CannotError
-from partage.flow.edge_colouring import Edges, colour, fewest_colours
+from partage.flow.edge_colouring import Edges, colour_classes, fewest_colours
 
 Ints = npt.NDArray[np.int64]
 
@@ -43,6 +45,7 @@ class Wave:
     - ``replicas_in``, ``replicas_out`` [b]: new replicas that each receives, and sends as leader
     - ``bytes_in``, ``bytes_out`` [b]: their bytes; None if no size is known
     - ``seconds``: of its busiest broker at the throttle; None without a throttle or sizes
+    - ``log_dir_moves``, ``log_dir_bytes``: replicas that change their log dir, and their bytes
     """
 
     rows: Ints
@@ -53,6 +56,8 @@ class Wave:
     bytes_in: Ints | None
     bytes_out: Ints | None
     seconds: int | None
+    log_dir_moves: int = 0
+    log_dir_bytes: int = 0
 
     @property
     def bytes(self) -> int | None:
@@ -103,13 +108,14 @@ def schedule_waves(
     ``throttle`` is in bytes per second. Raises CannotError, with the broker and its disk, if no
     order of waves fits the disks.
     """
-    moves = _Moves(before, after)
-    without_data = np.setdiff1d(changed_rows(before, after), moves.rows)
+    moves, between = _Moves(before, after), BetweenLogDirs(before, after)
+    without_data = np.setdiff1d(changed_rows(before, after), (*moves.rows, *between.rows))
     rows = np.concatenate((moves.rows, without_data))
     changes = moves.changes(without_data)
-    coloured = _by_colour(moves, concurrency, batch)
+    limits = WaveLimits(concurrency, batch)
+    coloured = colour_classes(moves.edges, moves.weight, concurrency, batch)
     try:
-        ordered = order_waves(changes, coloured, WaveLimits(concurrency, batch))
+        ordered = order_waves(changes, coloured, limits)
     except DeadEndError as dead_end:
         raise _cannot(before, rows, dead_end) from None
     members = [np.sort(rows[wave]) for wave in ordered]
@@ -117,22 +123,29 @@ def schedule_waves(
     members += _batches(left, batch)
     last = len(_batches(without_data, batch))
     slower = len(members) > len(coloured) + last
+    own = between.waves(limits)
     return WaveSchedule(
-        waves=tuple(moves.wave(wave, throttle) for wave in members),
-        bound=fewest_colours(moves.edges, concurrency, batch) + last,
+        waves=tuple(
+            _with_log_dirs(moves.wave(wave, throttle), between, throttle)
+            for wave in (*members, *own)
+        ),
+        bound=fewest_colours(moves.edges, concurrency, batch) + last + between.fewest_waves(limits),
         short=tuple(before.broker_ids[changes.short].tolist()) if slower else (),
-        without_disks=len(coloured) + last,
+        without_disks=len(coloured) + last + len(own),
     )
 
 
-def _by_colour(moves: _Moves, concurrency: int, batch: int | None) -> list[Ints]:
-    """The moves of each wave without regard to disks, large ones first."""
-    order = np.lexsort((moves.rows, -moves.weight))
-    colours = colour(moves.edges, moves.weight, concurrency, batch)[order]
-    if not len(order):
-        return []
-    members = order[np.argsort(colours, kind="stable")]
-    return np.split(members, np.searchsorted(np.sort(colours), np.arange(1, colours.max() + 1)))
+def _with_log_dirs(wave: Wave, between: BetweenLogDirs, throttle: int | None) -> Wave:
+    """The wave with what it moves between log dirs, of which each broker copies at the throttle."""
+    inside = np.isin(between.row, wave.rows)
+    if not inside.any():
+        return wave
+    size, broker = between.size[inside], between.broker[inside]
+    seconds = wave.seconds
+    if seconds is not None and throttle:
+        busiest = int(np.bincount(broker, size).max())
+        seconds = max(seconds, -(-busiest // throttle))
+    return replace(wave, log_dir_moves=len(size), log_dir_bytes=int(size.sum()), seconds=seconds)
 
 
 def _batches(rows: Ints, batch: int | None) -> list[Ints]:

@@ -13,8 +13,11 @@ ReplicaSizes = dict[int, dict[Key, int]]
 """Bytes of a replica, by broker and partition."""
 
 
-def read_sizes(admin: KafkaAdminClient, keys: Mapping[int, Iterable[Key]]) -> ReplicaSizes:
-    """The sizes of these replicas; brokers that do not answer are left out."""
+def read_sizes(
+    admin: KafkaAdminClient, keys: Mapping[int, Iterable[Key]], future: bool = False
+) -> ReplicaSizes:
+    """The sizes of these replicas, with ``future`` of their copies in other log dirs of their
+    broker; brokers that do not answer are left out."""
     found: ReplicaSizes = {}
     for broker, wanted in sorted(keys.items()):
         partitions: dict[str, list[int]] = {}
@@ -31,6 +34,6 @@ def read_sizes(admin: KafkaAdminClient, keys: Mapping[int, Iterable[Key]]) -> Re
             for log_dir in described["log_dirs"]
             for topic in log_dir["topics"]
             for entry in topic["partitions"]
-            if not entry["is_future_key"]
+            if entry["is_future_key"] is future
         }
     return found

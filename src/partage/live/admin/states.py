@@ -21,7 +21,10 @@ FORMAT_VERSION = 1
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 """What a broker may send as leader, and fetch as follower, of throttled replicas."""
 
-BROKER_THROTTLES = (*RATES, "replica.alter.log.dirs.io.max.bytes.per.second")
+LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+"""What a broker may copy between its log dirs."""
+
+BROKER_THROTTLES = (*RATES, LOG_DIR_RATE)
 TOPIC_THROTTLES = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",

@@ -43,6 +43,33 @@ class Change(PartitionIdentity):
         return dict(one for one in self.target_dirs if one not in self.origin_dirs)
 
     @property
+    def between_log_dirs(self) -> dict[int, str]:
+        """The log dirs, by broker, of replicas that stay on their broker and change it."""
+        return {broker: path for broker, path in self.placing.items() if broker in self.origin}
+
+    @property
+    def reassigns(self) -> bool:
+        """Whether the list of brokers changes."""
+        return self.origin != self.target
+
+    @property
+    def only_log_dirs(self) -> bool:
+        """Whether replicas change their log dirs, and none its broker."""
+        return bool(self.between_log_dirs) and sorted(self.origin) == sorted(self.target)
+
+    @property
+    def needs(self) -> frozenset[int]:
+        """Brokers without which the change cannot complete."""
+        if self.only_log_dirs:
+            return frozenset(self.between_log_dirs)
+        return frozenset(self.target)
+
+    @property
+    def copying(self) -> tuple[int, ...]:
+        """Brokers that copy a replica: from another broker, or between their log dirs."""
+        return (*self.adding, *self.between_log_dirs)
+
+    @property
     def adding(self) -> tuple[int, ...]:
         """Brokers that have to fetch a new replica."""
         return tuple(broker for broker in self.target if broker not in self.origin)

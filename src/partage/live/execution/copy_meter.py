@@ -40,7 +40,7 @@ class CopyMeter:
         clock: Callable[[], float],
     ) -> None:
         self._admin, self._clock = admin, clock
-        self._changes = [change for change in changes if change.adding]
+        self._changes = [change for change in changes if change.copying]
         self._known_rates = dict(rates)
         self._growth = WriteRates()
         self._size = {change.key: change.size_bytes or 0 for change in self._changes}
@@ -81,10 +81,23 @@ class CopyMeter:
                 senders[leader].append(change.key)
         sizes = self._read_sizes({*receivers, *senders} & set(alive), receivers, senders)
         self._record(sizes, receivers, senders, moving)
+        self._record_between_log_dirs(moving, set(alive))
         self._samples.append((self._clock(), self.done, dict(self._copied)))
         while self._samples[-1][0] - self._samples[0][0] > WINDOW_SECONDS:
             self._samples.popleft()
         self._cooldown.restart(began)
+
+    def _record_between_log_dirs(self, moving: set[Key], alive: set[int]) -> None:
+        """What copies between the log dirs of a broker have. One that is gone has become the
+        replica, or has not begun."""
+        keys: dict[int, list[Key]] = defaultdict(list)
+        for change in self._changes:
+            if change.key in moving:
+                for broker in alive.intersection(change.between_log_dirs):
+                    keys[broker].append(change.key)
+        for broker, own in read_sizes(self._admin, keys, future=True).items():
+            for key, size in own.items():
+                self._copied[broker, key] = max(size, 0)
 
     def _record(
         self,
@@ -105,7 +118,7 @@ class CopyMeter:
                 self._copied[broker, key] = max(own.get(key, 0), 0)
         for change in self._changes:
             if change.key not in moving:
-                for broker in change.adding:
+                for broker in change.copying:
                     self._copied[broker, change.key] = self._size[change.key]
 
     def _read_sizes(
@@ -129,8 +142,8 @@ class CopyMeter:
 
     @property
     def total(self) -> int:
-        """Bytes of all new replicas of the wave when they are complete."""
-        return sum(self._size[change.key] * len(change.adding) for change in self._changes)
+        """Bytes of all copies of the wave when they are complete."""
+        return sum(self._size[change.key] * len(change.copying) for change in self._changes)
 
     @property
     def done(self) -> int:

@@ -105,7 +105,12 @@ def _restored_throttles(saved: Throttles) -> list[str]:
     """What an earlier run found, and this one sets again at its end: a journal may be forged."""
     owners = [(f"broker {broker}", own) for broker, own in sorted(saved.brokers.items())]
     owners += [(f"topic {topic}", own) for topic, own in sorted(saved.topics.items())]
-    found = [f"{owner} {name}={value[:50]}" for owner, own in owners for name, value in own.items()]
+    found = [
+        f"{owner} {name}={value[:50]}"
+        for owner, own in owners
+        for name, value in own.items()
+        if value
+    ]
     return [f"throttles of before the first run, set again at the end: {some(found)}"][: len(found)]
 
 

@@ -82,8 +82,8 @@ class ExecutionPlan:
             for row, (key, before, after, size, rate) in enumerate(
                 zip(keys, columns.before, columns.after, columns.size_bytes, rates, strict=True)
             )
-            if before != after
         }
+        changes = {key: one for key, one in changes.items() if one.reassigns or one.placing}
         waves = tuple(
             tuple(_read_wave(Path(directory) / wave.file, changes)) for wave in file.waves
         )
@@ -153,9 +153,15 @@ class ExecutionPlan:
         )
 
     def statuses(self, states: Iterable[PartitionState]) -> dict[Key, MoveStatus]:
-        """How far every change is."""
+        """How far every change is; one whose replicas are known to be in other log dirs waits."""
         by_key = {state.key: state for state in states}
-        return {key: change.status(by_key.get(key)) for key, change in self.changes.items()}
+        found = {key: change.status(by_key.get(key)) for key, change in self.changes.items()}
+        for key, change in self.changes.items():
+            if found[key] is MoveStatus.DONE:
+                known = by_key[key].log_dirs
+                if any(known.get(b, path) != path for b, path in change.placing.items()):
+                    found[key] = MoveStatus.WAITING
+        return found
 
     @cached_property
     def brokers(self) -> frozenset[int]:

@@ -182,9 +182,12 @@ class Executor:
         meter = CopyMeter(self._admin.client, changes, rates, self._clock)
         alive = self._admin.alive_brokers()
         self._throttle.update(changes, meter, Health(), alive, new_wave=True)
+        if inside := [change.key for change in changes if change.between_log_dirs]:
+            self._journal.submit(inside)
         self._progress.skipped |= self._log_dirs.request(changes, alive)
         changes = [change for change in changes if change.key not in self._progress.skipped]
-        self._reassign(changes, {change.key: change.target for change in changes})
+        reassigned = [change for change in changes if change.reassigns]
+        self._reassign(reassigned, {change.key: change.target for change in reassigned})
         finished = self._watch(changes, meter)
         topics = {change.topic for change in changes}
         self._admin.retry(lambda: self._throttles.restore_topics(topics))
@@ -198,7 +201,7 @@ class Executor:
         stop."""
         while not self._interrupts.count:
             alive = self._admin.alive_brokers()
-            copies = [change for change in changes if change.adding]
+            copies = [change for change in changes if change.copying]
             dead, suspected = self._missing_brokers(copies, alive)
             names = _names(dead or suspected)
             if dead and self._on_failure == "stop":
@@ -285,15 +288,17 @@ class Executor:
         """Skipped, at the end: partitions with a replica in another log dir than planned."""
         if placed := self._in_place(self._progress.plan.changes, states):
             alive = self._admin.alive_brokers()
-            self._progress.skipped |= self._log_dirs.unsettled(placed, alive)
+            elsewhere = self._log_dirs.unsettled(placed, alive)
+            self._progress.skipped |= {key: one.where for key, one in elsewhere.items()}
 
     def _cancel(self, changes: Sequence[Change]) -> None:
         """Cancel reassignments, and restore the order that the replicas had."""
-        self._reassign(changes, dict.fromkeys(change.key for change in changes))
-        states = self._admin.states(change.key for change in changes)
+        reassigned = [change for change in changes if change.reassigns]
+        self._reassign(reassigned, dict.fromkeys(change.key for change in reassigned))
+        states = self._admin.states(change.key for change in reassigned)
         reordered = [
             change
-            for change in changes
+            for change in reassigned
             if (state := states.get(change.key)) is not None
             and state.replicas != change.origin
             and sorted(state.current) == sorted(change.origin)
@@ -412,7 +417,7 @@ class Executor:
         living = set(alive)
         needed: set[int] = set()
         for change in changes:
-            needed |= set(change.target)
+            needed |= change.needs
             if not living & set(change.origin):
                 needed |= set(change.origin)
         return self._failures.check(needed, alive, DEAD_SECONDS)

@@ -240,7 +240,7 @@ class Journal:
         for entry in self.entries:
             if entry["event"] == THROTTLES_SAVED:
                 for broker, own in entry["brokers"].items():
-                    found.brokers.setdefault(int(broker), own)
+                    found.brokers[int(broker)] = own | found.brokers.get(int(broker), {})
                 for topic, own in entry["topics"].items():
                     found.topics.setdefault(topic, own)
             elif entry["event"] == THROTTLES_RESTORED:

@@ -34,6 +34,13 @@ class Placed(NamedTuple):
     future: str | None = None
 
 
+class Unsettled(NamedTuple):
+    """``where`` a replica is, which is not its log dir; whether it is being copied there."""
+
+    where: str
+    copying: bool
+
+
 class LogDirs:
     """The log dirs of one run's changes."""
 
@@ -80,14 +87,17 @@ class LogDirs:
         refused = self._alter(again, alive)
         return [change for key, change in left.items() if key not in refused], refused
 
-    def unsettled(self, changes: Iterable[Change], alive: Iterable[int]) -> dict[Key, str]:
+    def unsettled(self, changes: Iterable[Change], alive: Iterable[int]) -> dict[Key, Unsettled]:
         """Partitions with a replica that is not in its log dir, with where it is instead; asks for
         nothing."""
         changes, alive = list(changes), set(alive)
         keys = ((change.key, broker) for change in changes for broker in change.placing)
         where = self._described(keys, alive)
         return {
-            change.key: f"on broker {broker} in log dir {found.path or 'unknown'}, not {path}"
+            change.key: Unsettled(
+                f"on broker {broker} in log dir {found.path or 'unknown'}, not {path}",
+                found.future == path,
+            )
             for change in changes
             for broker, path in change.placing.items()
             if (found := where.get((change.key, broker), Placed())) != (path, None)

@@ -72,7 +72,7 @@ class Progress:
         """Bytes to copy in the waves that have not begun; None where a size is unknown."""
         keys = {key for wave in self.remaining_waves for key in wave}
         changes = [self.plan.changes[key] for key in keys - self._done - self.skipped.keys()]
-        sizes = [(c.size_bytes, len(c.adding)) for c in changes if c.adding]
+        sizes = [(c.size_bytes, len(c.copying)) for c in changes if c.copying]
         known = [size * copies for size, copies in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
 
@@ -81,7 +81,7 @@ class Progress:
         self._done = {
             key
             for key, change in self.plan.changes.items()
-            if change.status(states.get(key)) is MoveStatus.DONE
+            if change.status(states.get(key)) is MoveStatus.DONE and not change.between_log_dirs
         }
 
     def begin_next_wave(self) -> Sequence[Key]:

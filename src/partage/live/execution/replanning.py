@@ -32,10 +32,10 @@ from partage.outputs import write_file
 
 
 def blocking_brokers(change: Change, dead: Collection[int]) -> set[int]:
-    """Which of the dead brokers block a change: those in its target, or all in its origin if no
+    """Which of the dead brokers block a change: those that it needs, or all in its origin if no
     other has the data."""
     origin = set(change.origin)
-    targeted = set(change.target).intersection(dead)
+    targeted = set(change.needs.intersection(dead))
     return targeted or (origin if origin <= set(dead) else set())
 
 
@@ -48,7 +48,8 @@ def replannable(
     return {
         change.key
         for change in candidates
-        if blocking_brokers(change, dead)
+        if not change.only_log_dirs
+        and blocking_brokers(change, dead)
         and set(change.origin) - all_dead
         and statuses.get(change.key) not in (None, MoveStatus.DONE, MoveStatus.GONE)
     }

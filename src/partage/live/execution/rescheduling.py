@@ -16,16 +16,28 @@ def reschedule(
     plan: ExecutionPlan, cluster: Snapshot, concurrency: int, keys: Iterable[Key] | None = None
 ) -> ExecutionPlan:
     """The plan in waves in which a broker receives, or sends as leader, at most ``concurrency`` new
-    replicas; ``keys``: the changes to schedule, all that are not done if None.
+    replicas; ``keys``: the changes to schedule, all that are not done if None. Where only log dirs
+    may be left to change, the waves stay, after the others.
 
     Disk space, sizes and live brokers are those of ``cluster``. Raises CannotError where no
     schedule fits the disks.
     """
     wanted = set(plan.changes if keys is None else keys)
     statuses = plan.statuses(cluster.partitions)
-    left = {key for key in wanted if statuses[key] not in (MoveStatus.DONE, MoveStatus.GONE)}
+    left = {
+        key
+        for key in wanted
+        if statuses[key] not in (MoveStatus.DONE, MoveStatus.GONE)
+        and not plan.changes[key].only_log_dirs
+    }
+    kept = wanted - left
+    inside = (
+        tuple(key for key in wave if key in kept and plan.changes[key].placing)
+        for wave in plan.waves
+    )
+    last = tuple(filter(None, inside))
     if not left:
-        return replace(plan, waves=(), concurrency=concurrency)
+        return replace(plan, waves=last, concurrency=concurrency)
     columnar = cluster.cluster()
     used = (b for k in left for b in (*plan.changes[k].origin, *plan.changes[k].target))
     brokers = _with_missing_brokers(columnar, used)
@@ -37,7 +49,7 @@ def reschedule(
         tuple((topic, int(number)) for topic, number in (names[row] for row in wave.rows))
         for wave in schedule.waves
     )
-    return replace(plan, waves=waves, concurrency=concurrency)
+    return replace(plan, waves=(*waves, *last), concurrency=concurrency)
 
 
 def _with_missing_brokers(cluster: Cluster, used: Iterable[int]) -> list[Broker]:

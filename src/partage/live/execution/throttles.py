@@ -2,7 +2,8 @@
 
 A throttle has two halves: on each broker a rate for what it sends as leader and one for what it
 fetches as follower; on each topic the lists of replicas that count. Existing replicas send, new
-ones fetch. Followers that only keep up are never slowed down.
+ones fetch. Followers that only keep up are never slowed down. What a broker copies between its log
+dirs has a separate rate, which is set while that happens.
 
 Whatever was set before is saved in the journal before it is changed, and restored exactly, also by
 a later run. Replica lists that others have set stay in force: ours are added to them. Some tools
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from kafka import KafkaAdminClient
@@ -23,7 +24,13 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from partage.errors import PartageError
 from partage.live.admin.connection import chunks, describe_error
 from partage.live.admin.snapshot import CHUNK, read_throttles, read_topic_ids
-from partage.live.admin.states import RATES, TOPIC_THROTTLES, Throttles
+from partage.live.admin.states import (
+    BROKER_THROTTLES,
+    LOG_DIR_RATE,
+    RATES,
+    TOPIC_THROTTLES,
+    Throttles,
+)
 from partage.live.execution.changes import Change
 from partage.live.execution.journal import Journal
 
@@ -43,11 +50,13 @@ class ReplicationThrottles:
 
     def set(self, rate: int, changes: Iterable[Change], alive: Iterable[int]) -> None:
         """Limit the moves of these changes to ``rate`` bytes per second on each broker."""
+        changes, alive = list(changes), set(alive)
         moves = [change for change in changes if change.adding]
-        brokers = {b for change in moves for b in (*change.origin, *change.adding)} & set(alive)
+        brokers = {b for change in moves for b in (*change.origin, *change.adding)} & alive
+        inside = {b for change in changes for b in change.between_log_dirs} & alive
         senders, receivers = _replica_lists(moves)
         topics = sorted(senders)
-        self._save(sorted(brokers), topics)
+        self._save(sorted(brokers | inside), inside, topics)
         before = self._journal.saved_throttles
         for topic in topics:
             own = before.topics.get(topic, {})
@@ -55,12 +64,16 @@ class ReplicationThrottles:
                 LEADER_LIST: _merged(own.get(LEADER_LIST), senders[topic]),
                 FOLLOWER_LIST: _merged(own.get(FOLLOWER_LIST), receivers[topic]),
             }
-        for broker in brokers:
+        for broker in brokers | inside:
+            limited = [
+                *(RATES if broker in brokers else ()),
+                *([LOG_DIR_RATE] * (broker in inside)),
+            ]
             # int: a ``units.Rate`` is text like 50MB as a str
-            self._set.brokers[broker] = dict.fromkeys(RATES, str(int(rate)))
+            self._set.brokers[broker] = dict.fromkeys(limited, str(int(rate)))
         # lists before rates: a rate without a list limits nothing
         self._alter_topics({topic: self._set.topics[topic] for topic in topics})
-        self._alter_brokers({broker: self._set.brokers[broker] for broker in brokers})
+        self._alter_brokers({broker: self._set.brokers[broker] for broker in brokers | inside})
 
     def set_again(self, alive: Iterable[int]) -> bool:
         """Set again what others have removed; returns whether there was anything. Settings that
@@ -113,17 +126,23 @@ class ReplicationThrottles:
         for topic in topics:
             self._set.topics.pop(topic, None)
 
-    def _save(self, brokers: list[int], topics: list[str]) -> None:
-        """Save the throttles of brokers and topics that are not saved yet."""
+    def _save(self, brokers: list[int], inside: Collection[int], topics: list[str]) -> None:
+        """Save the throttles of brokers and topics that are not saved yet; of brokers ``inside``,
+        also that between their log dirs, empty where it is not set."""
         saved = self._journal.saved_throttles
-        brokers = [broker for broker in brokers if broker not in saved.brokers]
+        missing = [broker for broker in brokers if broker not in saved.brokers]
+        between = [b for b in sorted(inside) if LOG_DIR_RATE not in saved.brokers.get(b, {})]
         topics = [topic for topic in topics if topic not in saved.topics]
-        if not brokers and not topics:
+        if not missing and not between and not topics:
             return
-        now = read_throttles(self._admin, brokers, topics)
+        now = read_throttles(self._admin, sorted({*missing, *between}), topics)
+        rates = {b: _only(now.brokers.get(b), RATES if b in missing else ()) for b in now.brokers}
+        for broker in between:
+            own = now.brokers.get(broker, {})
+            rates.setdefault(broker, {})[LOG_DIR_RATE] = own.get(LOG_DIR_RATE, "")
         self._journal.save_throttles(
             Throttles(
-                {broker: _only(now.brokers.get(broker), RATES) for broker in brokers},
+                {broker: rates.get(broker, {}) for broker in sorted({*missing, *between})},
                 {topic: _only(now.topics.get(topic), TOPIC_THROTTLES) for topic in topics},
             )
         )
@@ -135,7 +154,7 @@ class ReplicationThrottles:
         the brokers that accepted: one that dies at this moment does not."""
         done = []
         for broker, own in sorted(rates.items()):
-            operations = _operations(own, RATES, delete)
+            operations = _operations(own, BROKER_THROTTLES, RATES if delete else ())
             resource = ConfigResource(ConfigResourceType.BROKER, str(broker), operations)
             try:
                 alter_configs(self._admin, [resource])
@@ -158,7 +177,7 @@ class ReplicationThrottles:
             ConfigResource(
                 ConfigResourceType.TOPIC,
                 topic,
-                _operations(own, TOPIC_THROTTLES, delete),
+                _operations(own, TOPIC_THROTTLES, TOPIC_THROTTLES if delete else ()),
             )
             for topic, own in sorted(lists.items())
         ]
@@ -226,11 +245,11 @@ def _only(own: Mapping[str, str] | None, names: Iterable[str]) -> dict[str, str]
 
 
 def _operations(
-    own: Mapping[str, str], names: Iterable[str], delete: bool
+    own: Mapping[str, str], names: Iterable[str], removed: Iterable[str]
 ) -> dict[str, tuple[str, str | None]]:
+    """What sets those of ``own`` that are ``names``, and unsets empty ones, and those ``removed``
+    that are not there. A journal may be forged: nothing else is set."""
     found: dict[str, tuple[str, str | None]] = {
-        name: ("SET", own[name]) for name in names if name in own
+        name: ("SET", own[name]) if own[name] else ("DELETE", None) for name in names if name in own
     }
-    if delete:
-        found |= {name: ("DELETE", None) for name in names if name not in own}
-    return found
+    return found | {name: ("DELETE", None) for name in removed if name not in own}

@@ -13,7 +13,7 @@ from partage.live.admin.snapshot import read_partitions
 from partage.live.admin.states import Key
 from partage.live.execution.changes import MoveStatus
 from partage.live.execution.execution_plan import ExecutionPlan
-from partage.live.execution.log_dirs import LogDirs
+from partage.live.execution.log_dirs import LogDirs, Unsettled
 from partage.live.execution.retrying_admin import RetryingAdmin
 
 
@@ -26,8 +26,8 @@ def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
     states = {state.key: state for state in read_partitions(admin, plan.topics)}
     statuses = {key: change.status(states.get(key)) for key, change in plan.changes.items()}
     elsewhere = _in_other_log_dirs(plan, admin, statuses)
-    for key in elsewhere:
-        moves = bool(plan.changes[key].adding)
+    for key, one in elsewhere.items():
+        moves = one.copying or bool(plan.changes[key].adding)
         statuses[key] = MoveStatus.MOVING if moves else MoveStatus.WAITING
     counts = Counter(status.value for status in statuses.values())
     differs = {
@@ -53,13 +53,13 @@ def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
         "differs": differs,
         "leaders": leaders,
         "out_of_sync": lagging,
-        "log_dirs": {plan.changes[key].name: where for key, where in elsewhere.items()},
+        "log_dirs": {plan.changes[key].name: one.where for key, one in elsewhere.items()},
     }
 
 
 def _in_other_log_dirs(
     plan: ExecutionPlan, admin: KafkaAdminClient, statuses: Mapping[Key, MoveStatus]
-) -> dict[Key, str]:
+) -> dict[Key, Unsettled]:
     """Of changes whose replicas are on their brokers."""
     placed = [
         change

@@ -48,7 +48,7 @@ def waves(plan: View) -> dict[str, Any] | None:
     throttle they give the wave's duration. None where the plan does not contain them."""
     busiest = []
     for wave in plan.waves:
-        if wave.bytes_in is None or wave.bytes_out is None:
+        if wave.bytes_in is None or wave.bytes_out is None or wave.log_dir_bytes:
             return None
         busiest.append(max([0, *wave.bytes_in, *wave.bytes_out]))
     return {"busiest": busiest} if any(busiest) else None

@@ -67,8 +67,9 @@ def _storage(plan: PlanData) -> Criterion:
 
 
 def _log_dirs(plan: PlanData) -> Iterator[Criterion]:
-    """The fullest log dir, where the plan chooses those of new replicas."""
-    if (found := plan.figures.log_dirs) is None:
+    """The fullest log dir, where the plan chooses some."""
+    found = plan.figures.log_dirs
+    if found is None or found.fullest is None or found.bound is None:
         return
     met = found.fullest <= found.bound
     note = "proven minimum" if met else f"at least {found.bound:.1%} for any choice of log dirs"

@@ -26,10 +26,37 @@ def headline(plan: PlanData) -> str:
 
 
 def _moves(plan: PlanData) -> str:
-    """How many replicas move, whether that is the minimum, and what they copy."""
+    """How many replicas move, whether that is the minimum, and what they copy; likewise between
+    log dirs."""
+    between = _between_log_dirs(plan)
+    if between and plan.moves == 0:
+        return f"No replica moves to another broker: {between}{_schedule(plan)}."
+    moves = _between_brokers(plan)
+    return f"{moves.removesuffix('.')}; {between}." if between else moves
+
+
+def _between_log_dirs(plan: PlanData) -> str:
+    """The replicas that change their log dir, if any."""
+    found, stage = plan.figures.log_dirs, plan.stage(StageName.LOG_DIRS)
+    if found is None or stage is None or not found.moves:
+        return ""
+    verb = "changes its log dir" if found.moves == 1 else "change their log dirs"
+    minimum = "proven minimum"
+    if not stage.proven:
+        gap = plan.file.gaps.get(StageName.LOG_DIRS)
+        minimum = "no copy was necessary" if gap is None or not stage.bound else units.gap(gap)
+    replicas = units.plural(found.moves, "replica")
+    return f"{replicas} {verb}, {units.size(stage.value)} to copy ({minimum})"
+
+
+def _schedule(plan: PlanData) -> str:
+    """In how many waves, and how long they take."""
     waves = f" in {units.plural(len(plan.waves), 'wave')}" if plan.waves else ""
-    if plan.seconds:
-        waves += f", about {units.duration(plan.seconds)}"
+    return f"{waves}, about {units.duration(plan.seconds)}" if plan.seconds else waves
+
+
+def _between_brokers(plan: PlanData) -> str:
+    waves = _schedule(plan)
     if plan.moves == 0:
         verb = "changes" if len(plan.changed) == 1 else "change"
         changed = units.plural(len(plan.changed), "partition")

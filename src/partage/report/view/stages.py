@@ -14,6 +14,7 @@ _PROVEN = {
     StageName.TOPIC_SPREAD: "With these moves, no plan spreads each topic's replicas more evenly.",
     StageName.BUDGET: "No plan within the limits does better.",
     StageName.BYTES_MOVED: "No plan within the same limits per broker copies fewer bytes.",
+    StageName.LOG_DIRS: "No way to the same bytes per log dir copies fewer between log dirs.",
     StageName.LOAD: "No placement within these rules brings every load closer to its band.",
     StageName.LEADERS: "No choice of leaders among these replicas is more even.",
     StageName.FAILURE: "After any one broker fails, no order of these replicas leaves the busiest "
@@ -28,7 +29,7 @@ _PROVEN = {
 
 def shown(plan: PlanData, stage: PlanStage, value: int) -> str:
     """The value or the bound of a stage, in its unit."""
-    if stage.name in (StageName.BYTES, StageName.BYTES_MOVED):
+    if stage.name in (StageName.BYTES, StageName.BYTES_MOVED, StageName.LOG_DIRS):
         return units.size(value)
     rate = plan.load("rate")
     if stage.name == StageName.LEADER_RATE and rate is not None:
