@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -12,6 +13,7 @@ pytest.importorskip("pyspark")
 import pyarrow.parquet as pq
 
 from partage.pipeline import accepted, by_key, by_window, keys, partitions, read_records, windows
+from partage.pipeline.measure import distinct_keys, key_places
 
 pytestmark = pytest.mark.spark
 
@@ -119,3 +121,26 @@ def test_top_keeps_the_first_ranks(spark: Any, change_events: str, measured: Any
     assert sorted((r.topic, bytes(r.key), r.records) for r in first) == [
         (r["topic"], r["key"], r["records"]) for r in expected
     ]
+
+
+@pytest.mark.parametrize("partitions", [1, 64, 65, 512], ids="{} partitions".format)
+def test_keys_on_several_partitions_are_counted_on_each(spark: Any, partitions: int) -> None:
+    rng = random.Random(partitions)
+    highest = partitions - 1
+    rows = [("a", highest, b"", 1), ("b", 0, None, 1)]
+    rows += [
+        (rng.choice("ab"), rng.randint(0, highest), rng.choice((None, b"x", b"y", b"z")), 1)
+        for _ in range(300)
+    ]
+    records = spark.createDataFrame(
+        rows, "topic string, partition int, key binary, value_bytes long"
+    )
+    expected = Counter({(t, p, k) for t, p, k, _ in rows if k is not None})
+    per_partition = Counter((t, p) for t, p, _ in expected)
+    per_key = Counter((t, k) for t, _, k, _ in rows)
+    grouped = records.transform(key_places, partitions)
+    found = grouped.transform(distinct_keys).collect()
+    assert {(row.topic, row.partition): row.distinct_keys for row in found} == per_partition
+    assert len(found) == len(per_partition)
+    keyed = {(row.topic, row.key and bytes(row.key)): row.records for row in grouped.collect()}
+    assert keyed == per_key

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ import pyarrow.parquet as pq
 
 from partage.period import Period
 from partage.pipeline import accepted, by_key, by_window, keys, placements, read_records, rejected
-from partage.pipeline.measure import with_uncounted
+from partage.pipeline import profile as profile_module
+from partage.pipeline.measure import distinct_keys, key_places, with_uncounted
+from partage.pipeline.profile import profile_tables
 
 pytestmark = pytest.mark.spark
 
@@ -30,11 +33,15 @@ COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value_bytes"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Two Parquet files with a column that nothing reads."""
     folder = tmp_path_factory.mktemp("plans")
-    columns: dict[str, Any] = {"topic": ["t"], "key": [b"k"], "unread": ["x"]}
-    columns |= {name: [1] for name in ("partition", "offset", "timestamp", "value_bytes")}
     for name in ("a", "b"):
-        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+        pq.write_table(pa.table(_columns()), folder / f"{name}.parquet")
     return str(folder)
+
+
+def _columns() -> dict[str, Any]:
+    columns: dict[str, Any] = {"topic": ["t"], "key": [b"k"], "unread": ["x"]}
+    numbers = ("partition", "offset", "timestamp", "value_bytes")
+    return columns | {name: [1] for name in numbers}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +72,7 @@ def test_a_grouping_is_one_scan_without_reasons_and_file_names(rows: Any, period
     for frame in (
         rows.transform(with_uncounted, period).transform(by_window),
         rows.transform(accepted).transform(by_key),
+        rows.transform(accepted).transform(key_places, 100),
     ):
         plan = plan_of(frame)
         assert counts(plan) == [1, 1, 0], plan
@@ -72,6 +80,51 @@ def test_a_grouping_is_one_scan_without_reasons_and_file_names(rows: Any, period
         assert "_metadata" not in plan
         assert "file_path" not in plan
         assert not re.search(REASONS, plan)
+
+
+class GroupedError(Exception):
+    """Ends a profile where its records are grouped by key."""
+
+
+@pytest.mark.parametrize(
+    ("period", "columns"),
+    [
+        (Period(), ["key", "partition", "topic", "value_bytes"]),
+        (Period(1, 10**13), ["key", "partition", "topic", "value_bytes"]),
+        (Period(2, 10**13), COLUMNS),
+    ],
+    ids=["all valid", "all in the period", "some outside"],
+)
+def test_the_second_pass_checks_rows_only_if_the_first_found_others(
+    spark: Any,
+    folder: str,
+    tmp_path: Path,
+    monkeypatch: Any,
+    period: Period,
+    columns: list[str],
+) -> None:
+    plans: list[str] = []
+
+    def grouped(records: Any, partitions: int) -> Any:
+        plans.append(plan_of(key_places(records, partitions)))
+        raise GroupedError
+
+    monkeypatch.setattr(profile_module, "_by_key", grouped)
+    pq.write_table(pa.table({**_columns(), "timestamp": [2]}), tmp_path / "later.parquet")
+    with pytest.raises(GroupedError):
+        profile_tables(spark, [folder, str(tmp_path)], window=1, period=period)
+    (plan,) = plans
+    assert counts(plan) == [2, 1, 0], plan  # a scan of each path
+    for read in re.findall(r"FileScan parquet \[([^]]*)\]", plan):
+        assert sorted(re.findall(r"(\w+)#", read)) == sorted(columns)
+    assert not re.search(SORTS, plan), plan
+
+
+def test_distinct_keys_are_counted_without_a_sort(rows: Any) -> None:
+    plan = plan_of(rows.transform(accepted).transform(key_places, 100).transform(distinct_keys))
+    # by key, by the partitions of a key, by partition
+    assert counts(plan) == [1, 3, 0], plan
+    assert not re.search(SORTS, plan), plan
 
 
 def test_reasons_are_worked_out_for_rejected_rows(spark: Any, folder: str) -> None:
@@ -139,6 +192,7 @@ def test_hot_keys_are_limited_before_any_is_sorted(
     )
     for frame in (
         rows.transform(accepted).transform(by_key).transform(keys, top),
+        rows.transform(accepted).transform(key_places, 100).transform(keys, top),
         placements_.transform(placements.per_key).transform(placements.hottest, totals, top),
     ):
         plan = plan_of(frame)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from partage.measured_loads import Profile
 from partage.measured_loads.max_rejected import MaxRejected
 from partage.period import ALWAYS
 from partage.pipeline import session, write_profile
-from partage.pipeline.profile import header
+from partage.pipeline.profile import header, profile_tables
 
 pytestmark = pytest.mark.spark
 
@@ -65,6 +66,26 @@ def test_a_profile_is_written_whole_and_reads_back(
     labels = list(dict.fromkeys(label for _, _, label in calls))
     assert labels == ["reading", "windows", "partitions", "keys", "rejected"]
     assert all(0 <= done <= total for done, total, _ in calls)
+
+
+@pytest.mark.parametrize("highest", [2, 63, 64, 600])
+def test_distinct_keys_of_partitions_with_and_without_keys(
+    spark: Any, records: Any, write_lines: Callable[..., str], highest: int
+) -> None:
+    keys = {0: ["a", "b"], 1: ["a", None], 2: [None]} | {highest: ["a", "b", "c", "c"]}
+    rows = [
+        {**records[0], "topic": "t", "partition": partition, "key": key}
+        for partition, own in keys.items()
+        for key in own
+    ]
+    tables = profile_tables(spark, [write_lines("r.jsonl", *rows)])
+    found = tables["partitions"].select(["partition", "distinct_keys", "null_keys"]).to_pylist()
+    assert [tuple(row.values()) for row in found] == [
+        (partition, len(set(own) - {None}), own.count(None)) for partition, own in keys.items()
+    ]
+    assert [row["records"] for row in tables["keys"].to_pylist()] == sorted(
+        Counter(key for own in keys.values() for key in own if key).values(), reverse=True
+    )
 
 
 @pytest.mark.long

@@ -1,12 +1,16 @@
 """The measurements: functions DataFrame → DataFrame, to be chained with ``DataFrame.transform``.
 
             ┌ with_uncounted ─ by_window ┬ windows
-    records ┼ accepted ─────── by_key    ┼ partitions
+    records ┼ accepted ─────── key_places┼ partitions
             └ rejected                   └ keys
 
-Records are grouped exactly twice: by (topic, partition, window) and by (topic, partition, key). All
-tables are built from these two groupings. The first one also counts the rows that are rejected or
-outside the period, so the input is read a third time only if there are rejected rows.
+Records are grouped exactly twice: by (topic, partition, window) and by (topic, key). All tables are
+built from these two groupings. The first one also counts the rows that are rejected or outside the
+period, so the input is read a third time only if there are rejected rows.
+
+The second grouping has the partitions of a key as bits of integers, so that a key is one row, and
+all aggregates are numbers. ``by_key`` has a row for each partition of a key instead: for topics
+with too many partitions for that, and for profiles that grow.
 
 The *bytes* of a record are those of its value and key, without headers and Kafka's framing. Counts
 and sums are integers, ties are broken by key, and windows are aligned to 1970-01-01 UTC, so the
@@ -33,7 +37,12 @@ WINDOW_SECONDS = 3600
 TOP_KEYS = 100
 """The default number of hottest keys per topic."""
 
+MOST_PLACES = 512
+"""Most partitions of a topic for ``key_places``."""
+
 _MICROSECONDS = 1_000_000
+_WORD = 64
+_PLACES = "places_"
 
 
 def accepted(records: DataFrame) -> DataFrame:
@@ -99,6 +108,44 @@ def by_key(records: DataFrame) -> DataFrame:
     )
 
 
+def key_places(records: DataFrame, partitions: int) -> DataFrame:
+    """Records of partitions below ``partitions`` → topic, key, records, bytes, places_0, places_1,
+    …; the null key has its own row.
+
+    Bit b of ``places_w`` is set if partition 64·w + b has a record of the key.
+    """
+    number = sf.col("partition").cast("bigint")
+    one = sf.call_function("shiftleft", sf.lit(1).cast("bigint"), (number % _WORD).cast("int"))
+    words = [
+        sf.bit_or(sf.when(number.between(at, at + _WORD - 1), one).otherwise(0)).alias(
+            f"{_PLACES}{at // _WORD}"
+        )
+        for at in range(0, partitions, _WORD)
+    ]
+    return records.groupBy("topic", "key").agg(
+        sf.count("*").alias("records"), sf.sum(record_bytes()).alias("bytes"), *words
+    )
+
+
+def distinct_keys(by_key: DataFrame) -> DataFrame:
+    """``key_places`` or ``by_key`` → topic, partition, distinct_keys, of partitions with a key."""
+    keyed = by_key.where(sf.col("key").isNotNull())
+    if "partition" in by_key.columns:
+        return keyed.groupBy("topic", "partition").agg(sf.count("*").alias("distinct_keys"))
+    words = [name for name in by_key.columns if name.startswith(_PLACES)]
+    partition = sf.explode(sf.sequence(sf.lit(0), sf.lit(_WORD * len(words) - 1)))
+    word = sf.get(sf.array(*words), (sf.col("partition") / _WORD).cast("int"))
+    return (
+        # few groups unless most keys are on several partitions
+        keyed.groupBy("topic", *words)
+        .agg(sf.count("*").alias("keys"))
+        .withColumn("partition", partition)
+        .where(sf.bit_get(word, sf.col("partition") % _WORD) == 1)
+        .groupBy("topic", "partition")
+        .agg(sf.sum("keys").alias("distinct_keys"))
+    )
+
+
 def windows(by_window: DataFrame) -> DataFrame:
     """``by_window`` → topic, partition, window_start, records, bytes, null_keys, first, last. No
     window is empty."""
@@ -113,7 +160,7 @@ def partitions(
     seconds: int = WINDOW_SECONDS,
     period: Period = ALWAYS,
 ) -> DataFrame:
-    """``by_window`` and ``by_key`` → one row per partition that has records.
+    """``by_window``, and ``key_places`` or ``by_key`` → one row per partition that has records.
 
     topic, partition, records, bytes, bytes_per_second, peak_bytes_per_second, distinct_keys,
     null_keys, first, last. ``bytes_per_second`` is averaged over the period. An open end of
@@ -132,7 +179,6 @@ def partitions(
             sf.max("last").alias("last"),
         )
     )
-    distinct = by_key.groupBy("topic", "partition").agg(sf.count("key").alias("distinct_keys"))
     topic = Window.partitionBy("topic")
     first, last = sf.min("first").over(topic), sf.max("last").over(topic)
     since = sf.unix_micros(first) if period.since is None else sf.lit(period.since * 1000)
@@ -140,7 +186,8 @@ def partitions(
     span = until - since
     span_seconds = sf.greatest(span, sf.lit(seconds * _MICROSECONDS)) / sf.lit(float(_MICROSECONDS))
     return (
-        totals.join(distinct, ["topic", "partition"])
+        totals.join(by_key.transform(distinct_keys), ["topic", "partition"], "left")
+        .withColumn("distinct_keys", sf.coalesce("distinct_keys", sf.lit(0)))
         .withColumn("bytes_per_second", sf.col("bytes") / span_seconds)
         .select(
             "topic",
@@ -160,8 +207,8 @@ def partitions(
 def figures(by_window: DataFrame) -> DataFrame:
     """``by_window`` → one row of totals.
 
-    records, bytes, topics, partitions; rejected, outside and in_seconds (rows, see
-    ``with_uncounted``); outside_first, outside_last.
+    records, bytes, topics, partitions, highest (the highest partition); rejected, outside and
+    in_seconds (rows, see ``with_uncounted``); outside_first, outside_last.
     """
     counted = sf.col("topic").isNotNull()
     outside = ~counted & sf.col("partition").isNotNull()
@@ -181,6 +228,7 @@ def figures(by_window: DataFrame) -> DataFrame:
         total(counted, "bytes").alias("bytes"),
         sf.count_distinct("topic").alias("topics"),
         sf.count_if(counted).alias("partitions"),
+        sf.max(sf.when(counted, sf.col("partition"))).alias("highest"),
         total(sf.col("partition").isNull(), "records").alias("rejected"),
         total(outside, "records").alias("outside"),
         total(counted, "in_seconds").alias("in_seconds"),
@@ -215,14 +263,17 @@ def reasons(rejected: DataFrame) -> DataFrame:
 
 
 def keys(by_key: DataFrame, top: int = TOP_KEYS) -> DataFrame:
-    """``by_key`` → the ``top`` hottest keys of each topic: topic, rank, key, records, bytes, share.
+    """``key_places`` or ``by_key`` → the ``top`` hottest keys of each topic.
+
+    topic, rank, key, records, bytes, share.
 
     Keys are ranked by records, then bytes, then key. ``share`` is a key's part of all records of
     the topic, including those without a key; null does not count as a key.
     """
-    per_topic = by_key.groupBy("topic", "key").agg(
-        sf.sum("records").alias("records"), sf.sum("bytes").alias("bytes")
-    )
+    per_topic = by_key
+    if "partition" in by_key.columns:
+        sums = (sf.sum(name).alias(name) for name in ("records", "bytes"))
+        per_topic = by_key.groupBy("topic", "key").agg(*sums)
     totals = by_key.groupBy("topic").agg(sf.sum("records").alias("all"))
     # Records, then bytes: a double holds both unless a key has millions of records.
     score = sf.col("records") + sf.least(sf.col("bytes") / float(1 << 40), sf.lit(1.0))

@@ -140,11 +140,11 @@ REASONS_SHOWN = 100
 @dataclass(frozen=True)
 class Measurement:
     """``frames`` by table; ``about``: figures for ``profile.json``: outside, totals, rejected.
-    ``by_key``: the records and bytes of each key by partition, unless there are only samples."""
+    ``records``: the valid ones of the period; None if there are only samples."""
 
     frames: Mapping[str, DataFrame]
     about: Mapping[str, Any]
-    by_key: DataFrame | None = None
+    records: DataFrame | None = None
 
 
 def profile_tables(
@@ -293,13 +293,10 @@ def measured(
             read = bad + sum(own["records"] + own["outside"] for own in found.values())
             max_rejected.check(bad, read, f"{reasons[0]['reason']} ({reasons[0]['source']})")
         frames = {name: _empty(spark, name) for name in ("windows", "partitions", "keys")}
-        good = {
-            kind: kind.accepted(frame).where(measure.within(period)) for kind, frame in rows.items()
-        }
-        keyed = None
+        good = {kind: _good(kind, frame, found[kind], period) for kind, frame in rows.items()}
         if windowed is not None:
-            # the rows of a key together, which the hottest keys and their floor both need
-            keyed = cached(good[RECORDS].transform(measure.by_key).repartition("topic", "key"))
+            highest = found[RECORDS]["highest"] or 0
+            keyed = cached(good[RECORDS].transform(_by_key, highest + 1))
             frames["windows"] = windowed.transform(measure.windows)
             frames["partitions"] = windowed.transform(measure.partitions, keyed, window, period)
             frames["keys"] = keyed.transform(measure.keys, top)
@@ -319,7 +316,23 @@ def measured(
         in_seconds = sum(own["in_seconds"] for own in found.values())
         about: dict[str, Any] = {"outside": outside, "in_seconds": in_seconds, "totals": totals}
         about |= {"rejected": reasons, **damaged_counted(reading.left_out)}
-        yield Measurement({**frames, "rejected": rejected}, about, keyed)
+        yield Measurement({**frames, "rejected": rejected}, about, good.get(RECORDS))
+
+
+def _good(kind: RowType, rows: DataFrame, found: Mapping[str, Any], period: Period) -> DataFrame:
+    """The valid rows of the period. Where all rows have been found to be, they are not checked
+    again, and the columns that only the checks need are not read."""
+    if found["rejected"] or found["outside"]:
+        return kind.accepted(rows).where(measure.within(period))
+    return rows.select(*kind.columns)
+
+
+def _by_key(records: DataFrame, partitions: int) -> DataFrame:
+    """Records of partitions below ``partitions`` → ``measure.key_places``, or ``by_key`` for very
+    many partitions; the rows of a key are in one task."""
+    if partitions <= measure.MOST_PLACES:
+        return measure.key_places(records, partitions)
+    return measure.by_key(records).repartition("topic", "key")
 
 
 def _rows(

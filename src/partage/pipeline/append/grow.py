@@ -65,7 +65,6 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 _TABLES = ("windows", "rejected", *SCHEMAS)
 _KEY = ("topic", "partition", "key")
-_COUNTED = (*_KEY, "records", "bytes")
 _OPTIONS = {"window": "window_seconds", "top": "top_keys", "since": "from", "until": "to"}
 _NOTHING = {"new_files": 0, **damaged_counted(()), **topics.Unread().about()}
 """Fields of ``profile.json`` about a run without files and topics."""
@@ -224,13 +223,13 @@ def _grown(
     period: Period,
 ) -> dict[str, DataFrame]:
     """The tables of all records, from those of the new ones and of the profile before."""
-    assert found.by_key is not None
+    assert found.records is not None
     sums = [sf.sum(name).alias(name) for name in ("records", "bytes")]
     spans = [sf.min("first").alias("first"), sf.max("last").alias("last")]
     names = profile.SCHEMAS["windows"].names
     every = before.table(spark, "windows").unionAll(found.frames["windows"]).groupBy(*names[:3])
     windows = cached(every.agg(*sums, sf.sum("null_keys").alias("null_keys"), *spans))
-    every_key = before.table(spark, KEY_COUNTS).unionAll(found.by_key.select(*_COUNTED))
+    every_key = before.table(spark, KEY_COUNTS).unionAll(found.records.transform(measure.by_key))
     # the rows of a key together, as for a profile that does not grow
     key_counts = cached(every_key.groupBy(*_KEY).agg(*sums).repartition("topic", "key"))
     return {
