@@ -72,7 +72,8 @@ def test_a_profile_is_written_whole_and_reads_back(
 def test_distinct_keys_of_partitions_with_and_without_keys(
     spark: Any, records: Any, write_lines: Callable[..., str], highest: int
 ) -> None:
-    keys = {0: ["a", "b"], 1: ["a", None], 2: [None]} | {highest: ["a", "b", "c", "c"]}
+    keys: dict[int, list[str | None]] = {0: ["a", "b"], 1: ["a", None], 2: [None]}
+    keys[highest] = ["a", "b", "c", "c"]
     rows = [
         {**records[0], "topic": "t", "partition": partition, "key": key}
         for partition, own in keys.items()
