@@ -16,6 +16,7 @@ from partage.live.admin.snapshot import take_snapshot
 from partage.live.execution.changes import Change
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.outcome import Outcome
+from partage.live.execution.rescheduling import reschedule
 from partage.live.execution.verify import verify
 from partage.testing import FakeCluster
 from tests.live.execution.test_executor import MB, Scenario, no_throttle_left
@@ -161,3 +162,51 @@ def test_a_plan_of_a_snapshot(tmp_path: Path) -> None:
     scenario.plan = read.reversed()
     assert scenario.run() == Outcome("done")
     assert {key: cluster.log_dirs_of(key) for key in lists} == before
+
+
+RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+
+
+@pytest.mark.parametrize("before", [None, "777"])
+def test_between_log_dirs_at_a_separate_rate(before: str | None, tmp_path: Path) -> None:
+    """It is set while replicas move there, and the one of before comes back; a run that is killed
+    leaves it to the next one."""
+    scenario = scenario_of(tmp_path, within())
+    if before is not None:
+        scenario.cluster.configs["broker", "1"] = {RATE: before}
+    seen: list[str | None] = []
+    at = "broker", "1"
+    scenario.cluster.at(3, lambda: seen.append(scenario.cluster.configs[at].get(RATE)))
+    assert scenario.run(throttle=MB) == Outcome("done")
+    assert seen == [str(MB)]
+    assert scenario.cluster.configs[at].get(RATE) == before
+    assert scenario.cluster.log_dirs_of(("t", 0)) == {1: "/d2", 2: "/d1"}
+
+
+def test_killed_between_log_dirs_and_resumed(tmp_path: Path) -> None:
+    scenario = scenario_of(tmp_path, within())
+
+    def kill() -> None:
+        raise KeyboardInterrupt
+
+    scenario.cluster.at(4, kill)
+    with pytest.raises(KeyboardInterrupt):
+        scenario.run(throttle=MB)
+    found = verify(scenario.plan, scenario.cluster.admin)  # type: ignore[arg-type]
+    assert (found["state"], found["moving"]) == ("in progress", 1)
+    with no_throttle_left(scenario):
+        assert scenario.run(throttle=MB) == Outcome("done")
+    assert scenario.cluster.log_dirs_of(("t", 0)) == {1: "/d2", 2: "/d1"}
+
+
+def test_another_concurrency_keeps_the_waves_between_log_dirs(tmp_path: Path) -> None:
+    lists = {("t", number): (1, 2) for number in range(6)}
+    cluster = FakeCluster(lists, (1, 2), log_dirs=DIRS)
+    taken = take_snapshot(cluster.admin, sleep=cluster.sleep)  # type: ignore[arg-type]
+    made = plan(Cluster.from_json(taken.to_json()), remove_log_dir="1:/d2", no_moves=True)
+    made.write(tmp_path / "plan")
+    read = ExecutionPlan.read(tmp_path / "plan")
+    again = reschedule(read, taken, 1)
+    inside = {key for key, change in read.changes.items() if change.only_log_dirs}
+    assert inside
+    assert inside <= {key for wave in again.waves for key in wave}
