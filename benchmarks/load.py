@@ -43,6 +43,7 @@ class Job:
 
 _30 = "--brokers 30 --new 6 --partitions 5002 --topics 60 --rf 3"
 _100 = "--brokers 100 --new 10 --partitions 50000 --topics 2000 --rf 3"
+_200 = "--brokers 200 --new 10 --partitions 40000 --topics 1000 --rf 3"
 _900 = "--brokers 900 --new 100 --partitions 200000 --topics 5000 --rf 3"
 
 JOBS = {
@@ -54,6 +55,7 @@ JOBS = {
     "100-rates": Job("medium", "rates unlike sizes", f"{_100} --racks 5 --rates 1"),
     "100-racks": Job("medium", "uneven racks", f"{_100} --racks 5 --uneven-racks"),
     "100-brokers": Job("medium", "unequal brokers", f"{_100} --racks 5 --unequal-brokers"),
+    "200": Job("medium", "200 → 210 brokers", f"{_200} --racks 5"),
     "900": Job("large", "900 → 1,000 brokers", f"{_900} --racks 5"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import random
 from pathlib import Path
@@ -122,6 +123,26 @@ def test_a_second_run_moves_nothing() -> None:
     plan = planned(a_large_cluster(4))
     again = partage.plan(plan.after, balance="load", tolerance="10%")
     assert again.moves == again.leader_changes == 0
+    assert len(again.changed) == 0
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("beside_the_benchmarks")
+@pytest.mark.parametrize("tolerance", ["10%", "3%"])
+@pytest.mark.parametrize(
+    "shape", [{"rates": 1.0}, {"racks": 5, "uneven_racks": True}, {"unequal_brokers": True}]
+)
+def test_a_second_run_moves_nothing_on_other_shapes(
+    shape: Json, tolerance: str, tmp_path: Path
+) -> None:
+    """Rates unlike the sizes, uneven racks, unequal brokers: in their bands, stable, proven."""
+    sizes = {"brokers": 12, "new": 3, "racks": 3, "partitions": 1500, "topics": 20}
+    cluster = importlib.import_module("clusters").cluster_json(**{**sizes, **shape})
+    plan = planned(cluster, tolerance)
+    assert stage(plan, "load").value == 0
+    assert plan.settled
+    assert is_sound(plan, tmp_path)
+    again = partage.plan(plan.after, balance="load", tolerance=tolerance)
     assert len(again.changed) == 0
 
 
