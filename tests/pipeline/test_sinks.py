@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -24,7 +25,7 @@ import pyarrow.parquet as pq
 from partage.errors import InputError
 from partage.measured_loads import Profile
 from partage.outputs import LIST, check_directory, directory
-from partage.pipeline import sinks
+from partage.pipeline import saving, sinks
 from partage.pipeline.sinks import Sink
 
 ABOUT = {"format_version": 1, "partage": "0.1"}
@@ -95,6 +96,18 @@ def test_a_local_url_is_refused() -> None:
 def test_iceberg_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="format iceberg: its tables record their own path"):
         Sink(tmp_path / "out", "mark.json", "iceberg").check(None)
+
+
+@pytest.mark.spark
+def test_a_format_that_spark_lacks(spark: Any, tmp_path: Path) -> None:
+    release, package = saving._PACKAGES["delta"]
+    mine = ".".join(version("pyspark").split(".")[:2])
+    known = f"no release for Spark {mine} is known: use Spark {release} with"
+    advice = "Spark lacks it: add it with" if mine == release else known
+    with pytest.raises(InputError) as found:
+        Sink(tmp_path / "out", "mark.json", "delta").check(spark)
+    assert str(found.value) == (f"format delta: {advice} --conf spark.jars.packages={package}")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_who_was_faster_is_not_overwritten(tmp_path: Path) -> None:

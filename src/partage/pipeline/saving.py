@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from partage.errors import InputError
 from partage.pipeline.session import spark_errors
+from partage.pipeline.sources import added_jars
 from partage.printable import printable
 
 if TYPE_CHECKING:
@@ -31,6 +36,12 @@ _TEXT = ("csv", "json", "xml")
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """How a text begins that a spreadsheet evaluates, also one for wide letters: it gets an
 apostrophe."""
+
+_PACKAGES = {
+    "delta": ("4.1", "io.delta:delta-spark_4.1_2.13:4.1.0"),
+    "iceberg": ("4.0", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"),
+}
+"""The newest known release of table formats that Spark lacks, and the Spark that it is for."""
 
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
@@ -62,7 +73,22 @@ def save(frame: DataFrame, url: str, format: str, out: str) -> None:
         writer = writer.option("compression", "zstd").option("parquet.block.size", _ROW_GROUP)
     where = "" if format == PARQUET else of_format(format)
     with _microseconds(frame.sparkSession), spark_errors(where, out):
-        writer.save(url)
+        try:
+            writer.save(url)
+        except (PySparkException, Py4JError) as error:
+            if format.lower() in _PACKAGES and added_jars.is_missing(error):
+                raise InputError(where, _missing(format.lower())) from None
+            raise
+
+
+def _missing(format: str) -> str:
+    """What to do where Spark lacks a format of tables."""
+    release, package = _PACKAGES[format]
+    mine = ".".join(version("pyspark").split(".")[:2])
+    add = f"--conf spark.jars.packages={package}"
+    if mine == release:
+        return f"Spark lacks it: add it with {add}"
+    return f"no release for Spark {mine} is known: use Spark {release} with {add}"
 
 
 def _texts(column: pa.Array) -> pa.Array:
