@@ -242,10 +242,10 @@ def test_a_directory_with_other_files(refused: Refused, small: str, tmp_path: Pa
     [
         (
             ("r.jsonl", "--sizes", "s.csv"),
-            "--append: measures files of records and Kafka, not --sizes",
+            "--append: measures records, not --sizes",
         ),
-        (("--lags", "s.csv"), "--append: measures files of records and Kafka, not --lags"),
-        (("--table", "t"), "--append: measures files of records and Kafka, not --table"),
+        (("--lags", "s.csv"), "--append: measures records, not --lags"),
+        (("--table", "t"), "--append: does not know what is new in a --table: leave it out"),
         (("r.jsonl", "--format", "json"), "--append: needs a profile in Parquet, found --format j"),
         ((), "no records given: name files, folders or kafka://HOST/TOPIC"),
     ],

@@ -227,7 +227,7 @@ def test_every_option_that_confirms_or_logs_in_must_be_named() -> None:
     assert flags == CONFIRM | HARMLESS_FLAGS
     network = {name for name, one in options.items() if NETWORK.fullmatch(one.metavar or "")}
     known = {name for name in options if refusal(name, "x", ".")}
-    assert known == CONFIRM | network | {"command-config", "alert-command", "conf"}
+    assert known == CONFIRM | network | {"command-config", "alert-command", "conf", "packages"}
     assert {"bootstrap-server", "master"} <= network
 
 

@@ -35,7 +35,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from partage.cli import main
-from partage.cli.arguments import spark_settings
+from partage.cli.arguments import SparkOptions
 from partage.errors import InputError, PartageError
 from partage.java import find_java
 from partage.pipeline.session import (
@@ -522,8 +522,24 @@ def test_a_url_that_is_none_is_not_quoted(url: str) -> None:
 
 
 def test_settings_are_checked_and_their_values_not_shown() -> None:
-    assert spark_settings(None) == {}
-    assert spark_settings(["spark.a=1=2", "spark.b="]) == {"spark.a": "1=2", "spark.b": ""}
-    for given in ("spark.a", "a=secret", "=secret"):
+    assert SparkOptions().settings() == {}
+    given = ["spark.a=1=2", "spark.b="]
+    assert SparkOptions(conf=given).settings() == {"spark.a": "1=2", "spark.b": ""}
+    for one in ("spark.a", "a=secret", "=secret"):
         with pytest.raises(InputError, match=r"^--conf: expected spark\.NAME=VALUE$"):
-            spark_settings([given])
+            SparkOptions(conf=[one]).settings()
+
+
+def test_options_that_spark_submit_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = SparkOptions(packages="org.a:b_2.13:1.0,c:d:2", name="nightly")
+    assert both.settings() == {
+        "spark.jars.packages": "org.a:b_2.13:1.0,c:d:2",
+        "spark.app.name": "nightly",
+    }
+    over = SparkOptions(conf=["spark.app.name=mine"], name="nightly")
+    assert over.settings() == {"spark.app.name": "mine"}, "--conf overrides all others"
+    with pytest.raises(InputError, match=r"--packages: 'c:d': expected GROUP:ARTIFACT:VERSION"):
+        SparkOptions(packages="a:b:1,c:d").settings()
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with pytest.raises(InputError, match="--packages: Spark runs already: give it to spark-submit"):
+        both.settings()

@@ -9,17 +9,15 @@ import typer
 from partage.cli import next_step, output
 from partage.cli.arguments import (
     PICTURE_ROWS,
-    Conf,
     Format,
     Json,
-    Master,
     Overwrite,
     ResultPage,
+    SparkOptions,
     check_choice,
     check_present,
     check_tables,
     one_of,
-    spark_settings,
 )
 
 if TYPE_CHECKING:
@@ -45,8 +43,8 @@ def history(
     format: Format = "parquet",
     overwrite: Overwrite = False,
     report: ResultPage = None,
-    master: Master = None,
-    conf: Conf = None,
+    *,
+    on: SparkOptions,
     json: Json = False,
 ) -> None:
     """Read rebalances from consumers' logs, and replay them with every assignor.
@@ -67,14 +65,14 @@ def history(
         from partage.pipeline.history import MARKER
 
         check_tables(out, MARKER, overwrite)
-    check_present(logs, master, None)
+    check_present(logs, on.master, None)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import session
         from partage.pipeline.history import read_history, write_history
 
         paths = [*logs, out or ""]
-        with session(master, short=True, config=spark_settings(conf), paths=paths) as spark:
+        with session(on.master, short=True, config=on.settings(), paths=paths) as spark:
             if out is None:
                 found = read_history(spark, logs, group=group, progress=progress)
             else:

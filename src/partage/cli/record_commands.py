@@ -10,18 +10,16 @@ from partage.cli import next_step, output
 from partage.cli.arguments import (
     Columns,
     CommandConfig,
-    Conf,
     Format,
     Json,
-    Master,
     Overwrite,
     ResultPage,
     SkipDamaged,
+    SparkOptions,
     Table,
     check_present,
     check_tables,
     record_columns,
-    spark_settings,
 )
 
 if TYPE_CHECKING:
@@ -101,8 +99,8 @@ def profile(
     format: Format = "parquet",
     overwrite: Overwrite = False,
     command_config: CommandConfig = None,
-    master: Master = None,
-    conf: Conf = None,
+    *,
+    on: SparkOptions,
     json: Json = False,
 ) -> None:
     """Measure records with Spark: bytes, rates, key skew and windows per partition.
@@ -134,7 +132,7 @@ def profile(
         raise InputError("--cluster", f"needs a profile in Parquet on this machine, found {found}")
     period = Period.of(since, until)
     limit = None if max_rejected is None else MaxRejected.of(max_rejected)
-    _check_inputs(master, records, sizes, lags)
+    _check_inputs(on.master, records, sizes, lags)
     mapping = _mapping(records, table, columns)
     known = None if cluster is None else Cluster.read(cluster)
     with output.bar(quiet=json) as progress:
@@ -155,7 +153,7 @@ def profile(
             "progress": progress,
         }
         paths = [*(records or ()), *(sizes or ()), *(lags or ()), out]
-        with session(master, short=True, config=spark_settings(conf), paths=paths) as spark:
+        with session(on.master, short=True, config=on.settings(), paths=paths) as spark:
             if append:
                 about = append_profile(spark, inputs, out, read_offsets=read_offsets, **common)
             else:
@@ -227,8 +225,8 @@ def keys(
     ] = None,
     skip_damaged: SkipDamaged = False,
     command_config: CommandConfig = None,
-    master: Master = None,
-    conf: Conf = None,
+    *,
+    on: SparkOptions,
     report: ResultPage = None,
     json: Json = False,
 ) -> None:
@@ -257,15 +255,15 @@ def keys(
     if consumers is not None and consumers < 1:
         raise InputError("--consumers", f"{consumers}: must be at least 1")
     cost = float(read_parameter("move_cost", Percent.of, move_cost))
-    _check_inputs(master, records)
+    _check_inputs(on.master, records)
     mapping = _mapping(records, table, columns)
     known = None if cluster is None else partition_counts(Cluster.read(cluster))
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import key_report, session
 
-        config = spark_settings(conf)
-        with session(master, short=True, config=config, paths=records or ()) as spark:
+        config = on.settings()
+        with session(on.master, short=True, config=config, paths=records or ()) as spark:
             found = key_report(
                 spark,
                 _inputs(records, table, mapping, command_config),
@@ -308,9 +306,12 @@ def _check_append(
     """Raise InputError for what ``--append`` does not measure."""
     from partage.errors import InputError
 
-    if sizes or lags or table is not None:
-        other = "--sizes" if sizes else "--lags" if lags else "--table"
-        raise InputError("--append", f"measures files of records and Kafka, not {other}")
+    if sizes or lags:
+        other = "--sizes" if sizes else "--lags"
+        raise InputError("--append", f"measures records, not {other}")
+    if table is not None:
+        problem = "does not know what is new in a --table: leave it out, or name files or Kafka"
+        raise InputError("--append", problem)
     if not records:
         raise InputError("", "no records given: name files, folders or kafka://HOST/TOPIC")
     if format.lower() != "parquet":

@@ -30,7 +30,7 @@ _MAX_BYTES = 2**16
 
 _CONFIRMS = ("create", "force", "overwrite", "yes")
 _LOGS_IN = ("bootstrap-server", "command-config", "master")
-_IS_CODE = ("alert-command", "conf")
+_IS_CODE = ("alert-command", "conf", "packages")
 _MAY_BE_CODE = ("assignor", "partitioner")
 _WRITTEN = ("dir", "metrics", "out", "picture", "report")
 

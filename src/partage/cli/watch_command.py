@@ -14,11 +14,9 @@ from partage.cli import output
 from partage.cli.arguments import (
     BootstrapServer,
     CommandConfig,
-    Conf,
-    Master,
+    SparkOptions,
     check_choice,
     one_of,
-    spark_settings,
 )
 from partage.cli.watch_apply import ApplyOptions, applier
 
@@ -91,8 +89,8 @@ def watch(
     ] = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
-    master: Master = None,
-    conf: Conf = None,
+    *,
+    on: SparkOptions,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Measure a stream of records, and alert with a new plan when the load gets uneven.
@@ -193,7 +191,7 @@ def watch(
     with ExitStack() as stack:
         with output.bar(quiet=json) as progress:
             progress(0, 0, "starting Spark")
-            spark = stack.enter_context(session(master, short=once, config=spark_settings(conf)))
+            spark = stack.enter_context(session(on.master, short=once, config=on.settings()))
         watching.watch(
             spark,
             stream,

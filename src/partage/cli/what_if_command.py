@@ -12,17 +12,15 @@ from partage.brokers.declaration import WHAT_IF
 from partage.brokers.options import PlanOptions
 from partage.cli import next_step, output
 from partage.cli.arguments import (
-    Conf,
     Format,
     Json,
-    Master,
     Overwrite,
     ResultPage,
+    SparkOptions,
     assignor_names,
     check_tables,
     completion_from,
     one_of,
-    spark_settings,
 )
 from partage.cli.group_commands import KAFKA_ASSIGNORS, Mode
 from partage.cli.loads import Loads
@@ -43,14 +41,12 @@ Seed = Annotated[int, typer.Option(metavar="N", help="The same seed gives the sa
 
 
 @dataclass(frozen=True)
-class SparkRun:
+class SparkRun(SparkOptions):
     """Where a what-if runs, and where and how its tables are written."""
 
     out: Out = None
     format: Format = "parquet"
     overwrite: Overwrite = False
-    master: Master = None
-    conf: Conf = None
     report: ResultPage = None
     json: Json = False
 
@@ -239,7 +235,7 @@ def _run(
     what_if = prepare()
     with output.bar(quiet=run.json) as progress:
         progress(0, 0, "starting Spark")
-        config = spark_settings(run.conf)
+        config = run.settings()
         with session(run.master, short=True, config=config, paths=[out or ""]) as spark:
             sink = None if out is None else Sink(out, MARKER, run.format, run.overwrite)
             if sink is not None:

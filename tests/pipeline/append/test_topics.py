@@ -217,7 +217,7 @@ def test_killed_while_it_writes_it_counts_nothing_twice(
     topic.fill(40, 2)
     first = append(spark, topic, out)
     topic.fill(30, 2)
-    for written in ("new", "new/measured/*.parquet"):
+    for written in ("new", "new/key_counts/*.parquet"):
         kill_when(written, topic.url, out)
         assert Profile.read(out).totals == first["totals"], "as it was"
     assert append(spark, topic, out)["new_offsets"] == 30
