@@ -27,6 +27,7 @@ NOT_PATHS = {
     *("DAYS", "DURATION", "FACTOR", "HOST:PORT", "HOURS", "ID", "ID:RACK", "N", "NAME", "NAME,…"),
     *(
         "ID,…",
+        "ID:PATH",  # of a broker
         "FILE|URL",  # a form of its own, bytes_in=FILE: looked for where the command runs
         "LABEL=NAME,…",
         "N,…",
@@ -45,7 +46,7 @@ NOT_PATHS = {
         "RATIO",
         "REGEX",
     ),
-    *("SECONDS", "SECONDS,…", "SIZE", "TIME", "TOPIC-NUMBER", "URL", "VERSION"),
+    *("SECONDS", "SECONDS,…", "SIZE", "TIME", "TOPIC-NUMBER", "TOPIC=RACKS", "URL", "VERSION"),
 }
 """Metavars of options that are no paths; beside them words to choose from: ``count|rate``."""
 

@@ -20,11 +20,12 @@ Run = Callable[..., Any]
 
 STRANGER = 12345
 
-CONFIRM = {"create", "force", "overwrite", "yes"}
+CONFIRM = {"apply", "create", "force", "overwrite", "yes"}
 HARMLESS_FLAGS = {
     *(
         "append",
         "assignor",
+        "balance-disks",
         "client-log",
         "detailed-exitcode",
         "example",

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -365,11 +366,14 @@ def _applied(directory: Path, running: Any, back: bool = False, **options: Any) 
 
 
 def _write_watch(folder: Path) -> None:
+    from partage.auto_apply.ledger import Ledger, Run
     from partage.pipeline.watch import store
 
     settings = store.Settings("/records", 60)
     with store.opened(str(folder), settings) as opened:
         opened.commit(store.State(batch=-1, watermark=NOON, records=3))
+    at = NOON // 10**6
+    Ledger(folder).begin(Run("watch/plans/one", "done", at, at + 60, 10**9, 3, 2, 1.5, 1.1))
 
 
 # ---------------------------------------------------------------------- cases that are no commands
@@ -488,6 +492,17 @@ def _watch_state() -> None:
         store.counts(state)
         opened.partitions()
         list(opened.windows_between(NOON, NOON + HOUR))
+
+
+def _ledger() -> None:
+    from partage.auto_apply.ledger import Ledger
+    from partage.auto_apply.policy import Limits, bytes_left, refusal
+
+    runs = Ledger(Path("watch")).runs
+    now = datetime.fromtimestamp(NOON // 10**6 + 120, UTC)
+    limits = Limits(10**12, None, None, timedelta(minutes=5), timedelta(hours=1))
+    assert bytes_left(limits, runs, now) <= 10**12
+    refusal(limits, runs, now, now)
 
 
 def _csv_header() -> None:
@@ -742,6 +757,12 @@ READERS: tuple[Reader, ...] = (
         ("pipeline.watch.store",),
         damage=table_damaged,
         share=2,
+    ),
+    Reader(
+        "ledger of a watch",
+        ("watch/applied.json",),
+        (function(_ledger),),
+        ("auto_apply.ledger",),
     ),
     Reader(
         "state of a sandbox",

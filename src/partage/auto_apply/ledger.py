@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -32,17 +32,22 @@ RunState: TypeAlias = Literal["running", "stopped", "done", "failed", "rolled ba
 """``stopped``: in order, between two waves; it will be resumed."""
 
 
+_Moment: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=10**11)]
+_Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""A negative one would give back what others have spent."""
+
+
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plan that was applied: the path of its directory, the ``bytes`` that count, the fairness
     before and as planned; ``started`` and ``ended`` are UTC, in seconds since 1970."""
 
     plan: str
     state: RunState
-    started_at: Int64
-    ended_at: Int64 | None
-    bytes: Int64
-    moves: Int64
-    leader_changes: Int64
+    started_at: _Moment
+    ended_at: _Moment | None
+    bytes: _Amount
+    moves: _Amount
+    leader_changes: _Amount
     fairness: float
     fairness_after: float
 

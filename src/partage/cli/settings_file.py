@@ -28,7 +28,7 @@ VARIABLE = "PARTAGE_SETTINGS"
 _MAX_BYTES = 2**16
 """Python's reader of TOML takes the square of the length for a key of many parts."""
 
-_CONFIRMS = ("create", "force", "overwrite", "yes")
+_CONFIRMS = ("apply", "create", "force", "overwrite", "yes")
 _LOGS_IN = ("bootstrap-server", "command-config", "master")
 _IS_CODE = ("alert-command", "conf", "packages")
 _MAY_BE_CODE = ("assignor", "partitioner")

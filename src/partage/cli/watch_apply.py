@@ -48,7 +48,7 @@ class ApplyOptions:
     hours: Annotated[
         str | None,
         typer.Option(
-            metavar="HH:MM-HH:MM",
+            metavar="HOURS",
             help="Start waves only then: 22:00-06:00 in UTC, or '22:00-06:00 Europe/Paris'.",
             rich_help_panel=_PANEL,
         ),
