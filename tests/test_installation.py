@@ -46,7 +46,9 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Install:
             metadata, "distribution", lambda name: ours if name == "partage" else real(name)
         )
         monkeypatch.setattr(installation, "find_spec", lambda _: object() if pip else None)
-        monkeypatch.setattr(installation, "installed_version", {"kafka-python": "3"}.get)
+        monkeypatch.setattr(
+            installation, "installed_version", {"cryptography": "46", "kafka-python": "3"}.get
+        )
         monkeypatch.setenv("PATH", str(environment / "bin"))
         return environment
 
@@ -128,7 +130,8 @@ def test_not_installed() -> None:
 
 
 def test_requirements_of_this_installation() -> None:
-    assert dict(requirements("partage", "kafka")) == {"kafka-python": "<4,>=3.0.12"}
+    kafka = {"cryptography": ">=46", "kafka-python": "<4,>=3.0.12"}
+    assert dict(requirements("partage", "kafka")) == kafka
     assert "grpcio" in dict(requirements("partage", "connect"))
     assert requirements("partage", "none") == []
     assert requirements("no-such-package", "none") == []

@@ -18,6 +18,7 @@ from partage.auto_apply.keeper import Keeper, Settings
 from partage.auto_apply.ledger import Ledger
 from partage.auto_apply.policy import Hours, Limits
 from partage.measured_loads import Profile
+from partage.measured_loads.places import place_of
 from partage.pipeline.watch import Judgement
 from partage.testing import FakeCluster
 
@@ -31,7 +32,7 @@ def profile(rates: list[float]) -> Profile:
     count = len(rates)
     whole, real = np.arange(count), np.array(rates)
     none = np.zeros(count, dtype=np.int64)
-    names = ("w", 60, ("x",), {}, ("t",))
+    names = ("w", place_of("w"), 60, ("x",), {}, ("t",))
     return Profile(*names, none, whole, none + 1, (real * 60).astype(int), real, real, none, none)
 
 

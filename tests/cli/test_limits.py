@@ -122,7 +122,8 @@ def runs(run: Run, count: int) -> str:
 
 
 def watched(run: Run, seconds: int) -> str:
-    words = ("watch", "none", "--cluster", "none.json", "-o", "out")
+    Path("records").mkdir(exist_ok=True)
+    words = ("watch", "records", "--cluster", "none.json", "-o", "out")
     return line(run(*words, *(f"--{name}={seconds}" for name in ("window", "over", "every"))))
 
 

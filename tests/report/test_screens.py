@@ -112,7 +112,7 @@ def test_plan_by_rate(screen: Screen) -> None:
     rates = np.array([one["size_bytes"] for one in cluster.to_json()["partitions"]]) / 5000
     problem = Problem.resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates)
     print_plan(solve(problem).document(), screen.console)
-    assert screen.shows("plan-by-rate") <= LINES - 4 + LOADS
+    assert screen.shows("plan-by-rate") <= LINES - 3 + LOADS
 
 
 def test_compare(compared: dict[str, Any], screen: Screen) -> None:

@@ -70,14 +70,13 @@ def resources_note(rows: Iterable[ResourceRow]) -> str:
 
 
 def replication_note(before: PlanFigures, after: PlanFigures) -> str:
-    """What crosses racks; empty where rates or racks are not known."""
+    """What followers copy across racks; empty where rates or racks are not known."""
     was, now = before.zone_bytes, after.zone_bytes
     if was is None or now is None:
         return ""
     return (
         f"replication across racks: {units.rate(now.replication)} of "
-        f"{units.rate(now.replication_total)} (before: {units.rate(was.replication)} of "
-        f"{units.rate(was.replication_total)}); clients do not count"
+        f"{units.rate(now.replication_total)} (before: {units.rate(was.replication)})"
     )
 
 
