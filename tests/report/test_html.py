@@ -129,6 +129,14 @@ def test_names_stay_text_everywhere():
     assert sorted(data["topics"]) == sorted(HOSTILE)
 
 
+def test_what_is_above_a_bound_of_bytes_is_named():
+    shown = view(partage.plan(bundled.grown(), balance="load").document())
+    assert shown.bytes_moved > shown.bytes_bound
+    (tile,) = [one for one in tiles(shown) if one.label == "Moves"]
+    assert tile.note.startswith("bytes to copy: ")
+    assert tile.note.endswith(" above the lower bound")
+
+
 def test_the_key_figures_and_tables_are_there_without_a_script():
     text = Page(render(documents.grown(), documents.comparison(), documents.measurement())).text
     for words in (

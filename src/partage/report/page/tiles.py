@@ -25,7 +25,7 @@ def tiles(plan: View) -> tuple[Tile, ...]:
     """What the plan costs, then what it achieves, then what else it changes."""
     before, after = plan.figures_before, plan.figures
     storage, racks, moves, leaders, _, failure, *_ = plan.criteria
-    cost = [_copies(plan), Tile("Moves", units.count(plan.moves), moves.note, moves.rating)]
+    cost = [_copies(plan), _moves(plan, moves)]
     led = _rated("Leaders per broker", leaders.before, leaders.after, leaders)
     if plan.by_rate is not None:  # what was asked for comes first
         led = replace(led, label="Bytes in as leader, per broker")
@@ -68,6 +68,12 @@ def _rated(label: str, before: str, after: str, criterion: Criterion) -> Tile:
 def _compared(label: str, before: str, after: str, note: str, rating: Rating = "none") -> Tile:
     was = "" if before == units.MISSING else "as before" if before == after else f"before: {before}"
     return Tile(label, after, note, rating, was)
+
+
+def _moves(plan: View, movement: Criterion) -> Tile:
+    by_bytes = plan.bytes_bound is not None and not plan.minimal
+    note = f"bytes to copy: {movement.note}" if by_bytes and plan.moves else movement.note
+    return Tile("Moves", units.count(plan.moves), note, movement.rating)
 
 
 def _copies(plan: View) -> Tile:
