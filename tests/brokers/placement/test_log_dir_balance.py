@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -16,8 +16,8 @@ import pytest
 from partage import CannotError, Cluster, InputError, check
 from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
+from tests.brokers.placement.changes import Change, of_plan
 
-Change = Callable[[dict[str, Any]], object]
 Place = tuple[int, int]
 """A broker, and the position of one of its log dirs."""
 
@@ -326,17 +326,6 @@ def test_what_does_not_fit(more: dict[str, Any], problem: str) -> None:
     with pytest.raises(CannotError) as raised:
         plan(Cluster.from_json(three_dirs(**more)), remove_log_dir="1:/a")
     assert str(raised.value) == problem
-
-
-def of_plan(*path: Any, to: Any) -> Change:
-    def change(value: dict[str, Any]) -> None:
-        *way, last = path
-        at: Any = value
-        for key in way:
-            at = at[key]
-        at[last] = to
-
-    return change
 
 
 def _log_dir_stage(value: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -15,8 +15,7 @@ import pytest
 from partage import CannotError, Cluster, check
 from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
-
-Change = Callable[[dict[str, Any]], object]
+from tests.brokers.placement.changes import Change, of_plan
 
 
 def a_cluster(rng: random.Random, room: float = 3.0) -> Cluster:
@@ -202,17 +201,6 @@ def test_kafkas_files_name_them(tmp_path: Path) -> None:
     for entry in files["rollback.json"]["partitions"]:
         assert entry["log_dirs"] == [paths[entry["partition"]]]
     assert files["waves/001.json"]["partitions"][0] in forward
-
-
-def of_plan(*path: Any, to: Any) -> Change:
-    def change(value: dict[str, Any]) -> None:
-        *way, last = path
-        at: Any = value
-        for key in way:
-            at = at[key]
-        at[last] = to
-
-    return change
 
 
 @pytest.mark.parametrize(

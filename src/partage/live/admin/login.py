@@ -35,13 +35,11 @@ def login_config(settings: Settings, where: str, tls: ssl.SSLContext | None) -> 
     """
     given = settings.get("sasl.mechanism")
     if given is None:
-        raise InputError(where, f"sasl.mechanism is missing: expected one of {_named()}")
+        raise InputError(
+            where, f"sasl.mechanism is missing: expected one of {', '.join(MECHANISMS)}"
+        )
     mechanism = given.one_of(MECHANISMS)
     return {"sasl_mechanism": mechanism, **MECHANISMS[mechanism](settings, where, tls)}
-
-
-def _named() -> str:
-    return ", ".join(MECHANISMS)
 
 
 def _password(settings: Settings, where: str, _: object) -> dict[str, Any]:
