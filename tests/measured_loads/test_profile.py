@@ -284,14 +284,22 @@ def test_keys_as_text(key: bytes, shown: str) -> None:
         ({"window_seconds": "1h"}, "window_seconds"),
         ({"sources": "x"}, "sources"),
         ({"totals": {}}, "totals"),
-        ({"from": "noon"}, "from, to, outside"),
-        ({"to": 3}, "from, to, outside"),
-        ({"outside": "many"}, "from, to, outside"),
+        ({"from": "noon"}, "from noon: "),
+        ({"to": 3}, "to: expected text or null, got 3"),
+        ({"outside": "many"}, 'outside: expected a whole number from 0, got "many"'),
+        ({"outside": 1.5}, "outside: expected a whole number from 0, got 1.5"),
     ],
 )
 def test_a_bad_marker_is_refused(write: Write, about: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=f"profile.json: {problem}"):
         Profile.read(write(about))
+
+
+def test_a_number_past_all_is_refused(write: Write) -> None:
+    marker = write({"outside": 7531}) / "profile.json"
+    marker.write_text(marker.read_text().replace("7531", "1e999"))
+    with pytest.raises(InputError, match="outside: expected a whole number from 0, got Infinity"):
+        Profile.read(marker.parent)
 
 
 NOT_UTF_8 = pa.array([b"a", b"a", b"\xe9"]).view(pa.string())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct, field
 
 from partage.errors import InputError, PartageError
 from partage.files import parse_json, read_text
+from partage.json_input import check_json
 from partage.measured_loads.places import Place
 from partage.period import Period
 
@@ -20,7 +22,24 @@ MARKER = "profile.json"
 LONGEST_WINDOW = 10**9
 """Of a profile or a watch, in seconds."""
 
-_TOTALS = ("records", "bytes", "rejected", "topics", "partitions")
+_Total: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1, description="a whole number from 0")]
+
+
+class _Totals(Struct):
+    records: _Total
+    bytes: _Total
+    rejected: _Total
+    topics: _Total
+    partitions: _Total
+
+
+class _Marker(Struct):
+    window_seconds: Annotated[int, Meta(ge=1, le=LONGEST_WINDOW)]
+    sources: list[str]
+    totals: _Totals
+    since: str | None = field(name="from", default=None)
+    until: str | None = field(name="to", default=None)
+    outside: _Total = 0
 
 
 def read_marker(path: Path) -> dict[str, Any]:
@@ -41,21 +60,12 @@ def checked_marker(about: Any, where: str) -> dict[str, Any]:
     written = about.get("format", "parquet")
     if str(written).lower() != "parquet":
         raise InputError(where, f"its tables are {written}, only Parquet is read: measure again")
-    seconds, sources, totals = (about.get(k) for k in ("window_seconds", "sources", "totals"))
-    if not isinstance(seconds, int) or not 1 <= seconds <= LONGEST_WINDOW:
-        expected = f"expected a whole number from 1 to {LONGEST_WINDOW:,}"
-        raise InputError(where, f"window_seconds: {expected}")
-    if not isinstance(sources, list) or not all(isinstance(source, str) for source in sources):
-        raise InputError(where, "sources: expected a list of names")
+    marker = check_json(about, _Marker, where)
     try:
-        since, until = (about.get(k) for k in ("from", "to"))
-        about["period"] = Period.of(since, until)
-        about["outside"] = int(about.get("outside", 0))
-    except (InputError, TypeError, ValueError):
-        raise InputError(where, "from, to, outside: expected times and a number") from None
-    if not isinstance(totals, dict) or not all(isinstance(totals.get(k), int) for k in _TOTALS):
-        raise InputError(where, f"totals: expected whole numbers for {', '.join(_TOTALS)}")
-    return about
+        period = Period.of(marker.since, marker.until, ("from", "to"))
+    except InputError as error:
+        raise InputError(where, str(error)) from None
+    return about | {"period": period, "outside": marker.outside}
 
 
 def read_table(place: Place, name: str, types: Mapping[str, str]) -> dict[str, Any]:
