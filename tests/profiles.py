@@ -1,7 +1,7 @@
 """How thorough the random tests are: three Hypothesis profiles, and seeds in proportion.
 
 ``quick``, the default and that of ``make test``, is derandomised: each run tries the same examples.
-``thorough``, that of ``make test-long``, tries five times as many from a new seed, and prints it;
+``thorough``, that of ``make test-long``, tries five times as many from the seed it is given;
 ``exhaustive`` tries all that the tests name, four times as many.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, settings
 
 PROFILES = {"thorough": 25, "exhaustive": 100}
-"""Examples per hundred that a test names, from a new seed."""
+"""Examples per hundred that a test names."""
 
 QUICK = 5
 

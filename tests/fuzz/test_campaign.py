@@ -1,5 +1,5 @@
 """Damaged input ends in success or in one line, for every reader: some hundred cases in the daily
-tier, more than twenty thousand from a new seed in the long one."""
+tier, more than twenty thousand from the seed of the run in the long one."""
 
 from __future__ import annotations
 
