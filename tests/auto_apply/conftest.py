@@ -15,8 +15,9 @@ pytest.importorskip("pyspark")
 pytest.importorskip("kafka")
 
 from partage.auto_apply.keeper import Keeper, Settings
-from partage.auto_apply.ledger import Ledger
+from partage.auto_apply.ledger import Ledger, Run
 from partage.auto_apply.policy import Hours, Limits
+from partage.live.admin.connection import one_line_errors
 from partage.measured_loads import Profile
 from partage.measured_loads.places import place_of
 from partage.pipeline.watch import Judgement
@@ -27,12 +28,12 @@ RACKS = {1: "a", 2: "b", 3: "a", 4: "b"}
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
-def profile(rates: list[float]) -> Profile:
-    """Partitions of t with these bytes per second."""
+def profile(rates: list[float], topic: str = "t") -> Profile:
+    """Partitions of a topic with these bytes per second."""
     count = len(rates)
     whole, real = np.arange(count), np.array(rates)
     none = np.zeros(count, dtype=np.int64)
-    names = ("w", place_of("w"), 60, ("x",), {}, ("t",))
+    names = ("w", place_of("w"), 60, ("x",), {}, (topic,))
     return Profile(*names, none, whole, none + 1, (real * 60).astype(int), real, real, none, none)
 
 
@@ -78,7 +79,8 @@ class Bench:
 
         @contextmanager
         def connect() -> Iterator[Any]:
-            yield self.cluster.admin
+            with one_line_errors("fake"):
+                yield self.cluster.admin
 
         return Keeper(
             self.directory,
@@ -92,9 +94,9 @@ class Bench:
         )
 
     def judged(self, unfair: bool = True) -> Judgement:
-        """Windows close now."""
+        """Windows close now; the load of the last hour is known."""
         end = int(self.now().timestamp() * 1e6)
-        return Judgement(end, unfair, None, profile(self.rates))
+        return Judgement(end - 3600 * 10**6, end, unfair, None, profile(self.rates))
 
     def later(self, hours: float) -> None:
         self.cluster.sleep(3600 * hours)
@@ -114,6 +116,10 @@ class Bench:
 
     def last(self) -> dict[str, Any]:
         return [event for event in self.events if event["event"] == "apply"][-1]
+
+    def path(self, run: Run) -> Path:
+        """The directory of a plan in the ledger."""
+        return self.directory / "plans" / run.plan
 
     @property
     def ledger(self) -> Ledger:

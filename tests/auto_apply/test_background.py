@@ -14,7 +14,7 @@ from partage.errors import PartageError
 from partage.pipeline.watch import Judgement
 from tests.auto_apply.conftest import profile
 
-JUDGEMENT = Judgement(0, True, None, profile([1.0]))
+JUDGEMENT = Judgement(0, 0, True, None, profile([1.0]))
 
 
 class Slow:

@@ -11,6 +11,8 @@ import pytest
 pytest.importorskip("pyspark")
 pytest.importorskip("kafka")
 
+from kafka.errors import ClusterAuthorizationFailedError, KafkaConnectionError
+
 import partage
 from partage.auto_apply import keeper as module
 from partage.auto_apply.ledger import HALTED, LEDGER
@@ -38,10 +40,10 @@ def test_a_hot_broker_is_cooled_within_the_budget_and_can_be_rolled_back(bench: 
     (run,) = bench.ledger.runs
     assert (run.state, run.bytes) == ("done", started["bytes"])
     assert bench.cluster.throttles == {}
-    assert check(run.plan).sound
+    assert check(bench.path(run)).sound
     cluster = bench.cluster
     outcome = partage.rollback(
-        run.plan, admin=cluster.admin, clock=cluster.clock, sleep=cluster.sleep
+        bench.path(run), admin=cluster.admin, clock=cluster.clock, sleep=cluster.sleep
     )
     assert outcome.state == "done"
     assert cluster.replicas == before
@@ -185,7 +187,7 @@ def test_a_plan_that_a_person_rolled_back_is_not_resumed(bench: Bench) -> None:
     bench.stopping = False
     (run,) = bench.ledger.runs
     cluster = bench.cluster
-    partage.rollback(run.plan, admin=cluster.admin, clock=cluster.clock, sleep=cluster.sleep)
+    partage.rollback(bench.path(run), admin=cluster.admin, clock=cluster.clock, sleep=cluster.sleep)
     bench.keeper().judged(bench.judged())
     assert bench.states()[2:] == ["rolled back"]
     assert cluster.replicas == before
@@ -203,7 +205,7 @@ def test_a_dead_broker_halts_until_a_person_removes_the_file(bench: Bench) -> No
     assert "does not answer" in bench.last()["problem"]
     halted = bench.directory / HALTED
     assert bench.last()["remove"] == str(halted)
-    assert json.loads(halted.read_text())["plan"] == bench.ledger.runs[0].plan
+    assert json.loads(halted.read_text())["plan"] == str(bench.path(bench.ledger.runs[0]))
     bench.cluster.start_broker(4)
     placed = bench.cluster.replicas
     for _ in range(2):  # also after a restart
@@ -277,6 +279,174 @@ def test_a_damaged_ledger_is_refused(bench: Bench) -> None:
     (bench.directory / LEDGER).write_text('{"format_version": 1, "runs": [{}]}')
     with pytest.raises(InputError, match=LEDGER):
         bench.keeper()
+
+
+@pytest.mark.long
+def test_a_ledger_that_was_changed_or_is_missing_gives_nothing_back(bench: Bench) -> None:
+    bench.keeper().judged(bench.judged())
+    ledger, (run,) = bench.directory / LEDGER, bench.ledger.runs
+    text = ledger.read_text()
+    ledger.write_text(text.replace(f'"bytes": {run.bytes}', '"bytes": 0'))
+    with pytest.raises(InputError, match="was changed since partage wrote it"):
+        bench.keeper()
+    ledger.unlink()
+    with pytest.raises(InputError, match=rf"is missing, but .*{run.plan} was applied"):
+        bench.keeper().begin()
+    ledger.write_text(text)
+    bench.keeper().begin()
+    assert bench.ledger.runs == (run,)
+
+
+@pytest.mark.long
+def test_what_another_watch_spent_until_it_ended_counts(bench: Bench) -> None:
+    """A watch that starts while another one ends waits for nothing: it has read the ledger."""
+    next_one = bench.keeper(budget=50 * MB)
+    bench.keeper(budget=50 * MB).judged(bench.judged())
+    (run,) = bench.ledger.runs
+    bench.later(1)
+    bench.rates[12:] = [6000.0, 6000.0]
+    next_one.begin()
+    next_one.judged(bench.judged())
+    assert bench.ledger.runs[0] == run
+    assert sum(one.bytes for one in bench.ledger.runs) <= 50 * MB
+
+
+@pytest.mark.long
+def test_the_directory_of_the_watch_may_move(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bench.directory = Path("watch")
+    (bench.directory / "plans").mkdir(parents=True)
+    bench.cluster.at(5, lambda: setattr(bench, "stopping", True))
+    bench.keeper(throttle=400_000).judged(bench.judged())
+    bench.stopping = False
+    Path("watch").rename("moved")
+    bench.directory = tmp_path / "moved"
+    keeper = bench.keeper()
+    keeper.begin()
+    keeper.judged(bench.judged())
+    assert bench.states() == ["started", "stopped", "resumed", "ended"]
+
+
+CLAIM = {("broker", ""): {"partage.run.host.1": "1"}}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unfinished", [False, True])
+def test_while_another_plan_is_applied_nothing_begins_and_nothing_counts(
+    bench: Bench, unfinished: bool
+) -> None:
+    if unfinished:
+        bench.cluster.at(5, lambda: setattr(bench, "stopping", True))
+        bench.keeper(throttle=400_000).judged(bench.judged())
+        bench.stopping = False
+    before, requests = bench.ledger.runs, list(bench.cluster.requests)
+    bench.events.clear()
+    bench.cluster.configs.update(CLAIM)
+    keeper = bench.keeper()
+    keeper.judged(bench.judged())
+    assert bench.states() == ["unfinished plan" if unfinished else "preflight"]
+    assert "another plan is being applied to this cluster, from host host" in str(bench.last())
+    assert bench.ledger.runs == before
+    assert bench.cluster.requests == requests
+    assert not (bench.directory / HALTED).exists()
+    del bench.cluster.configs["broker", ""]
+    bench.later(1)
+    keeper.judged(bench.judged())
+    assert bench.states()[1:] == ["resumed" if unfinished else "started", "ended"]
+
+
+@pytest.mark.long
+def test_an_unreachable_cluster_does_not_end_a_plan(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.cluster.at(5, lambda: setattr(bench, "stopping", True))
+    bench.keeper(throttle=400_000).judged(bench.judged())
+    bench.stopping = False
+
+    def unreachable() -> Any:
+        raise KafkaConnectionError
+
+    keeper = bench.keeper()
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.cluster.admin, "describe_cluster", unreachable)
+        keeper.judged(bench.judged())
+    assert bench.states()[2:] == ["unfinished plan"]
+    keeper.judged(bench.judged())
+    assert bench.states()[3:] == ["resumed", "ended"]
+
+
+@pytest.mark.long
+def test_what_kafka_refuses_after_the_start_halts(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise ClusterAuthorizationFailedError
+
+    monkeypatch.setattr(bench.cluster.admin, "alter_partition_reassignments", refuse)
+    bench.keeper().judged(bench.judged())
+    assert bench.states() == ["started", "failed"]
+    assert "missing ACL" in bench.last()["problem"]
+    assert [one.state for one in bench.ledger.runs] == ["failed"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"moves": False}, "moves replicas"),
+        ({"budget": 10 * MB}, "more than a day's budget"),
+        ({"racks": {"c"}}, "which is in another rack"),
+    ],
+)
+def test_an_unfinished_plan_is_not_resumed_against_new_limits(
+    bench: Bench, options: dict[str, Any], problem: str
+) -> None:
+    bench.cluster.at(5, lambda: setattr(bench, "stopping", True))
+    bench.keeper(throttle=400_000).judged(bench.judged())
+    bench.stopping = False
+    requests = list(bench.cluster.requests)
+    keeper = bench.keeper(**options)
+    keeper.begin()
+    keeper.judged(bench.judged())
+    assert bench.states()[2:] == ["unfinished plan"]
+    assert problem in bench.last()["problem"]
+    assert bench.cluster.requests == requests
+    bench.keeper(racks={"a", "b"}).judged(bench.judged())
+    assert bench.states()[3:] == ["resumed", "ended"]
+
+
+def test_hours_that_end_during_the_checks_let_nothing_begin(bench: Bench) -> None:
+    """Where rates are not in the plan, the preflight measures them; so may large clusters take."""
+    bench.at_ten()
+    bench.cluster.sleep(49.5)
+    bench.keeper(hours="22:00-22:01").judged(bench.judged())
+    assert bench.states() == ["hours"]
+    assert bench.ledger.runs == ()
+    assert bench.cluster.requests == []
+
+
+def test_a_partition_of_unknown_size_does_not_move(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would not count."""
+    known = bench.cluster.admin.describe_log_dirs
+
+    def without(*given: Any, **more: Any) -> Any:
+        found = known(*given, **more)
+        for log_dir in found[0]["log_dirs"]:
+            log_dir["topics"] = [
+                one
+                for one in log_dir["topics"]
+                if one["partitions"][0]["partition_index"] not in range(8)
+            ]
+        return found
+
+    monkeypatch.setattr(bench.cluster.admin, "describe_log_dirs", without)
+    bench.keeper().judged(bench.judged())
+    for run in bench.ledger.runs:
+        assert run.bytes == run.moves * 10 * MB
 
 
 @pytest.mark.long

@@ -24,8 +24,10 @@ def run(size: int, ended: timedelta | None, state: str = "done") -> Run:
     return Run("p", state, begun, at, size, 1, 0, 2.0, 1.1)  # type: ignore[arg-type]
 
 
-def reason(runs: list[Run], given: Limits, measured: datetime = NOW) -> Reason | None:
-    found = refusal(given, runs, NOW, measured)
+def reason(
+    runs: list[Run], given: Limits, measured: datetime = NOW, period: timedelta = HOUR
+) -> Reason | None:
+    found = refusal(given, runs, NOW, measured - period, measured)
     return None if found is None else found.reason
 
 
@@ -67,6 +69,13 @@ def test_refusals(
     runs: list[Run], given: Limits, measured: datetime, expected: Reason | None
 ) -> None:
     assert reason(runs, given, measured) is expected
+
+
+def test_a_short_measurement_or_one_in_the_future_is_not_enough() -> None:
+    second = timedelta(seconds=1)
+    assert reason([], limits(), period=HOUR - second) is Reason.SHORT
+    assert reason([], limits(), NOW + timedelta(minutes=1)) is None
+    assert reason([], limits(), NOW + timedelta(minutes=1) + second) is Reason.FUTURE
 
 
 @pytest.mark.parametrize(

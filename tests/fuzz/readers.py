@@ -373,7 +373,7 @@ def _write_watch(folder: Path) -> None:
     with store.opened(str(folder), settings) as opened:
         opened.commit(store.State(batch=-1, watermark=NOON, records=3))
     at = NOON // 10**6
-    Ledger(folder).begin(Run("watch/plans/one", "done", at, at + 60, 10**9, 3, 2, 1.5, 1.1))
+    Ledger(folder).put(Run("one", "done", at, at + 60, 10**9, 3, 2, 1.5, 1.1))
 
 
 # ---------------------------------------------------------------------- cases that are no commands
@@ -502,7 +502,7 @@ def _ledger() -> None:
     now = datetime.fromtimestamp(NOON // 10**6 + 120, UTC)
     limits = Limits(10**12, None, None, timedelta(minutes=5), timedelta(hours=1))
     assert bytes_left(limits, runs, now) <= 10**12
-    refusal(limits, runs, now, now)
+    refusal(limits, runs, now, now, now)
 
 
 def _csv_header() -> None:

@@ -15,13 +15,15 @@ from partage.auto_apply.policy import Refusal
 Event = dict[str, Any]
 
 
-def about(run: Run, state: str, now: datetime, bytes_left: int | None, **more: Any) -> Event:
+def about(
+    run: Run, plan: str, state: str, now: datetime, bytes_left: int | None, **more: Any
+) -> Event:
     """What happens with a plan. ``bytes_left``: of the budget, once the plan is counted."""
     return {
         "event": "apply",
         "state": state,
         "at": shown(now),
-        "plan": run.plan,
+        "plan": plan,
         "moves": run.moves,
         "leader_changes": run.leader_changes,
         "bytes": run.bytes,
@@ -44,9 +46,9 @@ def refused(found: Refusal, now: datetime, plan: str | None) -> Event:
     }
 
 
-def progress(run: Run, update: Any) -> Event:
+def progress(plan: str, update: Any) -> Event:
     """Progress of a run, as ``partage apply --json`` reports it."""
-    return {"event": "progress", "plan": run.plan, **vars(update)}
+    return {"event": "progress", "plan": plan, **vars(update)}
 
 
 def shown(moment: datetime) -> str:

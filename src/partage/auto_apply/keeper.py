@@ -7,8 +7,10 @@ over which rates are measured. A dry run ends where the run would begin.
 
 What ends a run in order between two waves, a signal or the end of the hours, leaves it ``stopped``;
 a kill leaves it ``running``. Either is resumed before anything else, the killed one at once and
-whatever the hour, since replicas may be on their way. Any other end than ``done`` halts: the ledger
-has a file that a person has to remove.
+whatever the hour, since replicas may be on their way; but never against the limits that this watch
+was started with. Any other end than ``done`` halts: the ledger has a file that a person has to
+remove. Where the cluster cannot be reached, or another plan is being applied to it, the run has not
+begun: nothing is counted, and it is tried again.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from partage.auto_apply import events
-from partage.auto_apply.ledger import HALTED, Ledger, Run
+from partage.auto_apply.ledger import HALTED, PLANS, Ledger, Run
 from partage.auto_apply.policy import (
     Limits,
     Reason,
@@ -37,29 +39,30 @@ from partage.auto_apply.policy import (
 from partage.auto_apply.relief import Relief, relief
 from partage.brokers.check import check
 from partage.brokers.directory import REPORT
-from partage.errors import PartageError
+from partage.errors import InputError, PartageError, SeveralError
 from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import Snapshot
 from partage.live.execution.execute import execute
-from partage.live.execution.execution_plan import Direction
+from partage.live.execution.execution_plan import Direction, ExecutionPlan
 from partage.live.execution.executor import Interrupts
 from partage.live.execution.journal import Journal, is_locked
 from partage.live.execution.journal_entries import STARTED
 from partage.live.execution.outcome import Outcome
-from partage.live.execution.preflight import Ready
 from partage.live.execution.progress import ProgressUpdate
 from partage.live.execution.proven_plan import read_proven
 from partage.pipeline.watch import Judgement
 from partage.units import plural
 
-PLANS = "plans"
-
 Connect = Callable[[], AbstractContextManager[Any]]
 """A context with a connected admin client."""
 
 
-class _DryRunError(Exception):
-    """Ends a dry run where the run would begin."""
+class _NotBegunError(Exception):
+    """Ends a run where it would begin: a dry run, or ``found`` is in the way."""
+
+    def __init__(self, found: Refusal | None = None) -> None:
+        super().__init__()
+        self.found = found
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,9 @@ class Keeper:
         self._reported: Reason | None = None
 
     def begin(self) -> None:
-        """Resume a plan that a killed run left: its moves may be in progress."""
+        """Resume a plan that a killed run left: its moves may be in progress. Reads the ledger
+        again: until now, another watch may have had the directory."""
+        self._ledger = Ledger.writable(self._directory)
         run = self._ledger.unfinished
         if run is not None and run.state == "running":
             self._resume(run)
@@ -115,27 +120,30 @@ class Keeper:
                 self._resume(run)
         elif not judgement.unfair:
             self._reported = None
-        elif (found := self._refusal(now, judgement.end)) is not None:
+        elif (found := self._refusal(now, judgement)) is not None:
             self._refuse(found)
         elif self._attempted is None or now - self._attempted >= self._limits.settling:
             self._attempted = now
-            with self._reporting_trouble(), self._connect() as admin:
-                self._attempt(judgement, admin)
+            with self._reporting_trouble():
+                self._attempt(judgement)
 
     def end(self) -> None:
         """Nothing is being done between two calls."""
 
     # ------------------------------------------------------------------ a new plan
 
-    def _refusal(self, now: datetime, measured_until: int) -> Refusal | None:
-        until = datetime.fromtimestamp(measured_until / 1e6, UTC)
-        return refusal(self._limits, self._ledger.runs, now, until)
-
-    def _attempt(self, judgement: Judgement, admin: Any) -> None:
-        limits, left = self._limits, bytes_left(self._limits, self._ledger.runs, self._now())
-        snapshot = take_snapshot(
-            admin, groups=False, throttles=False, complete=False, sleep=self._sleep
+    def _refusal(self, now: datetime, judgement: Judgement) -> Refusal | None:
+        begin, end = (
+            datetime.fromtimestamp(at / 1e6, UTC) for at in (judgement.begin, judgement.end)
         )
+        return refusal(self._limits, self._ledger.runs, now, begin, end)
+
+    def _attempt(self, judgement: Judgement) -> None:
+        limits, left = self._limits, bytes_left(self._limits, self._ledger.runs, self._now())
+        with self._connect() as admin:
+            snapshot = take_snapshot(
+                admin, groups=False, throttles=False, complete=False, sleep=self._sleep
+            )
         if (found := _unready(snapshot)) is not None:
             self._refuse(found)
             return
@@ -152,18 +160,17 @@ class Keeper:
             self._refuse(Refusal(Reason.PLAN, f"no plan within the limits: {error}"))
             return
         if planned is not None:
-            self._try(self._written(planned), admin)
+            self._try(self._written(planned))
 
     def _written(self, planned: Relief) -> Run:
         """Write the plan directory."""
         name = events.shown(self._now()).replace(":", "-")
-        path = os.fspath(self._directory / PLANS / name)
-        plan = planned.plan
+        path, plan = self._path(name), planned.plan
         beside = {} if self._render is None else {REPORT: self._render(plan.document(), path)}
         plan.write(path, beside)
         return Run(
-            plan=path,
-            state="running",
+            plan=name,
+            state="stopped",
             started_at=int(self._now().timestamp()),
             ended_at=None,
             bytes=(plan.bytes_moved or 0) if plan.moves else 0,
@@ -173,89 +180,143 @@ class Keeper:
             fairness_after=planned.after.value,
         )
 
-    def _try(self, run: Run, admin: Any) -> None:
+    def _try(self, run: Run) -> None:
         """Check a new plan, and run it unless something is in the way."""
-        if defects := check(run.plan).defects:
-            self._refuse(Refusal(Reason.CHECK, f"{run.plan}: {defects[0]}"), run.plan)
-            return
-        began = False
-
-        def confirm(_: Ready) -> None:
-            nonlocal began
-            if not self._settings.act:
-                raise _DryRunError
-            self._ledger.begin(run)
-            self._report(run, "started")
-            began = True
-
-        try:
-            outcome = self._execute(run, admin, confirm)
-        except _DryRunError:
-            left = bytes_left(self._limits, self._ledger.runs, self._now()) - run.bytes
-            self._reported = None
-            self._emit(self._event(run, "would", left))
-        except PartageError as error:
-            if began:
-                self._fail(run, str(error))
-            else:
-                self._refuse(Refusal(Reason.PREFLIGHT, str(error)), run.plan)
+        path = self._path(run.plan)
+        if defects := check(path).defects:
+            self._refuse(Refusal(Reason.CHECK, f"{path}: {defects[0]}"), path)
+        elif self._settings.act:
+            self._apply(run, "started")
         else:
-            self._ended(run, outcome)
+            self._apply_dry(run)
 
     # ------------------------------------------------------------------ runs
 
     def _resume(self, run: Run) -> None:
-        """Finish a plan, unless a person has taken it over."""
+        """Finish a plan, unless a person has taken it over or the limits are others now."""
         if self._ledger.halted is not None:
             self._refuse(self._halted())
             return
-        if is_locked(run.plan):
-            problem = f"another partage process is applying {run.plan}, or rolling it back"
-            self._refuse(Refusal(Reason.UNFINISHED, problem), run.plan)
+        path = self._path(run.plan)
+        if is_locked(path):
+            problem = f"another partage process is applying {path}, or rolling it back"
+            self._refuse(Refusal(Reason.UNFINISHED, problem), path)
             return
         if not self._settings.act:
-            problem = f"{run.plan} is unfinished: resume it with --yes, or use partage rollback"
-            self._refuse(Refusal(Reason.UNFINISHED, problem), run.plan)
+            problem = f"{path} is unfinished: resume it with --yes, or use partage rollback"
+            self._refuse(Refusal(Reason.UNFINISHED, problem), path)
             return
         try:
-            if _rolled_back(run.plan):
-                self._close(run, "rolled back")
-                return
-            run = replace(run, state="running")
-            self._ledger.update(run)
-            self._report(run, "resumed")
-            with self._connect() as admin:
-                outcome = self._execute(run, admin, lambda _: None)
+            rolled_back = _rolled_back(path)
+            outside = None if rolled_back else self._outside(run, read_proven(path))
         except PartageError as error:
             self._fail(run, str(error))
+            return
+        if rolled_back:
+            self._close(run, "rolled back")
+        elif outside is not None:
+            problem = f"{path} is unfinished, and {outside}: allow it, or use partage rollback"
+            self._refuse(Refusal(Reason.UNFINISHED, problem), path)
+        else:
+            self._apply(run, "resumed")
+
+    def _outside(self, run: Run, plan: ExecutionPlan) -> str | None:
+        """What a plan does that the limits no longer allow."""
+        limits, racks = self._limits, self._limits.racks
+        if run.moves and not self._settings.moves:
+            return "moves replicas"
+        if limits.bytes_per_day is not None and run.bytes > limits.bytes_per_day:
+            return f"moves {run.bytes:,} bytes, more than a day's budget"
+        if racks is None:
+            return None
+        for change in plan.changes.values():
+            for broker in sorted({*change.adding, change.target[0]} - {change.origin[0]}):
+                if plan.racks.get(broker) not in racks:
+                    return f"gives {change.name} to broker {broker}, which is in another rack"
+        return None
+
+    def _apply_dry(self, run: Run) -> None:
+        """Go through everything up to where the run would begin."""
+
+        def confirm() -> None:
+            raise _NotBegunError
+
+        try:
+            self._execute(run, confirm, lambda: None)
+        except _NotBegunError:
+            left = bytes_left(self._limits, self._ledger.runs, self._now()) - run.bytes
+            self._reported = None
+            self._emit(self._event(run, "would", left))
+        except PartageError as error:
+            self._refuse(Refusal(Reason.PREFLIGHT, str(error)), self._path(run.plan))
+
+    def _apply(self, run: Run, state: str) -> None:
+        """Run a plan, which is ``started`` or ``resumed``; before that it is in the ledger."""
+        before, began, fresh = self._ledger.runs, False, state == "started"
+
+        def confirm() -> None:
+            # the checks may have taken minutes
+            if run.state != "running":
+                if not within_hours(self._limits, self._now()):
+                    problem = f"outside of the hours {self._limits.hours}"
+                    raise _NotBegunError(Refusal(Reason.HOURS, problem))
+                if self._stopping():
+                    raise _NotBegunError
+            self._ledger.put(replace(run, state="running"))
+
+        def begin() -> None:
+            nonlocal began
+            began = True
+            self._report(run, state)
+
+        try:
+            outcome = self._execute(run, confirm, begin)
+        except _NotBegunError as error:
+            if error.found is not None:
+                self._refuse(error.found, self._path(run.plan))
+        except PartageError as error:
+            definite = isinstance(error, SeveralError | InputError) and not fresh
+            if began or definite:
+                self._fail(run, str(error))
+                return
+            self._ledger.restore(before)
+            reason = Reason.PREFLIGHT if fresh else Reason.UNFINISHED
+            self._refuse(Refusal(reason, str(error)), self._path(run.plan))
         else:
             self._ended(run, outcome)
 
-    def _execute(self, run: Run, admin: Any, confirm: Callable[[Ready], None]) -> Outcome:
+    def _execute(self, run: Run, confirm: Callable[[], None], begin: Callable[[], None]) -> Outcome:
         """Run a plan; it stops between two waves when the watch ends, and outside of the hours."""
-        interrupts, running = Interrupts(), False
+        interrupts = Interrupts()
+        # what a killed run left in progress needs its throttle: finish that wave in any case
+        may_stop = run.state != "running"
+
+        def stop_in_time() -> None:
+            if may_stop and self._must_stop() and not interrupts.count:
+                interrupts()
 
         def progress(update: ProgressUpdate) -> None:
-            nonlocal running
-            # what a killed run left in progress needs its throttle: finish that wave in any case
-            running = True
-            self._emit(events.progress(run, update))
+            nonlocal may_stop
+            may_stop = may_stop or update.note is None
+            self._emit(events.progress(self._path(run.plan), update))
+            stop_in_time()
 
         def sleep(seconds: float) -> None:
             self._sleep(seconds)
-            if running and self._must_stop() and not interrupts.count:
-                interrupts()
+            stop_in_time()
 
-        return execute(
-            read_proven(run.plan),
-            admin,
-            throttle=self._settings.throttle,
-            confirm=confirm,
-            progress=progress,
-            interrupts=interrupts,
-            clock=self._clock,
-            sleep=sleep,
-        )
+        with self._connect() as admin:
+            return execute(
+                read_proven(self._path(run.plan)),
+                admin,
+                throttle=self._settings.throttle,
+                confirm=lambda _: confirm(),
+                begin=begin,
+                progress=progress,
+                interrupts=interrupts,
+                clock=self._clock,
+                sleep=sleep,
+            )
 
     def _must_stop(self) -> bool:
         return self._stopping() or not within_hours(self._limits, self._now())
@@ -266,7 +327,8 @@ class Keeper:
         elif outcome.state == "done":
             self._close(run, "done")
         elif outcome.state == "stopped" and not (outcome.problems or outcome.dead):
-            self._ledger.update(replace(run, state="stopped"))
+            run = replace(run, state="stopped")
+            self._ledger.put(run)
             self._report(run, "stopped", waves_left=outcome.waves_left)
         else:
             name, why = next(iter(outcome.problems.items()), ("the run", outcome.state))
@@ -280,7 +342,7 @@ class Keeper:
         self._report(run, "ended" if state == "done" else state)
 
     def _fail(self, run: Run, problem: str, outcome: Outcome | None = None) -> None:
-        self._ledger.halt(run.plan, problem, events.shown(self._now()))
+        self._ledger.halt(self._path(run.plan), problem, events.shown(self._now()))
         run = self._over(run, "failed")
         self._reported = Reason.HALTED
         problems = {} if outcome is None else outcome.problems
@@ -289,8 +351,11 @@ class Keeper:
 
     def _over(self, run: Run, state: Any) -> Run:
         run = replace(run, state=state, ended_at=int(self._now().timestamp()))
-        self._ledger.update(run)
+        self._ledger.put(run)
         return run
+
+    def _path(self, plan: str) -> str:
+        return os.fspath(self._directory / PLANS / plan)
 
     # ------------------------------------------------------------------ reports
 
@@ -300,7 +365,7 @@ class Keeper:
 
     def _event(self, run: Run, state: str, left: int, **more: Any) -> events.Event:
         known = None if self._limits.bytes_per_day is None else left
-        return events.about(run, state, self._now(), known, **more)
+        return events.about(run, self._path(run.plan), state, self._now(), known, **more)
 
     def _refuse(self, found: Refusal, plan: str | None = None) -> None:
         """Report a reason once, until another one holds, or the load is even again. That a plan's

@@ -19,6 +19,9 @@ from partage.auto_apply.ledger import Run
 
 DAY = timedelta(hours=24)
 
+_CLOCKS = timedelta(minutes=1)
+"""By how much the clocks of producers, brokers and this machine may differ."""
+
 _SPAN = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)", re.ASCII)
 
 
@@ -69,7 +72,7 @@ class Limits:
     """``bytes_per_day``: that plans may move in 24 hours, None where they move none; ``hours``: in
     which waves may start, None: always; ``racks``: of brokers that may receive replicas or
     leaders, None: all; ``settling``: the time over which rates are measured, which must pass
-    between two plans; ``oldest``: how old a measurement may be."""
+    before the first plan and between two; ``oldest``: how old a measurement may be."""
 
     bytes_per_day: int | None
     hours: Hours | None
@@ -85,6 +88,8 @@ class Reason(StrEnum):
     HOURS = "hours"
     BUDGET = "budget"
     SETTLING = "settling"
+    SHORT = "short measurement"
+    FUTURE = "future timestamps"
     OLD = "old measurement"
     UNHEALTHY = "unhealthy cluster"
     REASSIGNMENT = "reassignment in progress"
@@ -116,17 +121,29 @@ def within_hours(limits: Limits, now: datetime) -> bool:
 
 
 def refusal(
-    limits: Limits, runs: Iterable[Run], now: datetime, measured_until: datetime
+    limits: Limits,
+    runs: Iterable[Run],
+    now: datetime,
+    measured_from: datetime,
+    measured_until: datetime,
 ) -> Refusal | None:
     """Why no plan may begin now; None if one may, within ``bytes_left``.
 
-    The effect of a plan is measured first: the rates must be of a time after its end.
+    The effect of a plan is measured first: the rates must be of a time after its end. A period in
+    the future is of one record with a wrong timestamp, which closed all windows before it.
     """
     runs = list(runs)
     last = max((one.ended for one in runs if one.ended is not None), default=None)
     if last is not None and min(now, measured_until) < last + limits.settling:
         until = _shown(last + limits.settling)
         return Refusal(Reason.SETTLING, f"the effect of the last plan is measured until {until}")
+    if measured_until > now + _CLOCKS:
+        problem = f"records have timestamps until {_shown(measured_until)}, it is {_shown(now)}"
+        return Refusal(Reason.FUTURE, f"{problem}: the clock of a producer, or this one, is wrong")
+    if measured_until - measured_from < limits.settling:
+        since = _shown(measured_from)
+        problem = f"the load is measured since {since}: rates are averaged over {limits.settling}"
+        return Refusal(Reason.SHORT, problem)
     if now - measured_until > limits.oldest:
         return Refusal(
             Reason.OLD, f"the load is known until {_shown(measured_until)} only: records wait"

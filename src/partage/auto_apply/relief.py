@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from partage.brokers.figures import changed_rows
+from partage.brokers.figures import changed_rows, new_replicas
 from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
 from partage.cluster import Cluster
@@ -62,10 +62,11 @@ def relief(
         after = fairness(found.after, rates)
         if after is None or before.value - after.value < _LEAST_GAIN * (before.value - 1):
             continue
-        if found.moves and (found.bytes_moved is None or found.bytes_moved > most_bytes):
-            problem = problem or CannotError(
-                f"it would move {found.bytes_moved or 'an unknown number of'} bytes"
-            )
+        rows, _ = new_replicas(found.before, found.after)
+        known = bool((cluster.size_bytes[rows] >= 0).all())
+        if not known or (found.bytes_moved or 0) > most_bytes:
+            size = found.bytes_moved if known else "an unknown number of"
+            problem = problem or CannotError(f"it would move {size} bytes")
             continue
         return Relief(found, before, after)
     raise problem or CannotError("no fairer plan was found")

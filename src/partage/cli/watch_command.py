@@ -123,6 +123,7 @@ def watch(
     traffic = 0 if min_traffic is None else read_parameter("min_traffic", Rate.of, min_traffic)
     run = None if alert_command is None else alerting.alert_command(alert_command)
 
+    over = over // window * window
     limits = applying.limits(
         moves=plan == "moves", over=over, late=window + allowed_lateness + every
     )
@@ -141,7 +142,7 @@ def watch(
     rules = watching.Rules(
         window=window,
         allowed_lateness=allowed_lateness,
-        over=over // window * window,
+        over=over,
         alert_above=alert_above,
         moves=plan == "moves",
         min_traffic=float(traffic),

@@ -35,6 +35,7 @@ from partage.outputs.file import (
     keep_previous,
     move_file,
     open_to_append,
+    refuse_changed,
     remove_file,
     write_file,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "move_file",
     "new_directory",
     "open_to_append",
+    "refuse_changed",
     "refuse_link",
     "remove_file",
     "remove_known",

@@ -19,6 +19,20 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK |
 _ADVICE = "choose another file, or move it away"
 
 
+def refuse_changed(path: Name) -> None:
+    """Raise InputError for a file of partage's that is not as partage wrote it."""
+    with reported(os.fspath(path)):
+        file = os.open(path, READ)
+        try:
+            verdict = verdict_on(file)
+        finally:
+            os.close(file)
+    if verdict != "ours":
+        raise InputError(
+            os.fspath(path), "was changed since partage wrote it: restore it from a copy"
+        )
+
+
 def check_file(path: Name, option: str) -> None:
     """Raise InputError early, before long work, if ``write_file`` would. ``option``: the parameter
     that has the path."""

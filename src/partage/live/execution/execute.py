@@ -36,6 +36,7 @@ def execute(
     concurrency: int | None = None,
     on_broker_failure: str = "cancel",
     confirm: Callable[[Ready], None] = lambda _: None,
+    begin: Callable[[], None] = lambda: None,
     steps: Callable[[str], None] = lambda _: None,
     progress: Callable[[ProgressUpdate], None] = lambda _: None,
     interrupts: Interrupts | None = None,
@@ -45,7 +46,8 @@ def execute(
     """Run a plan in its direction.
 
     ``throttle``: bytes per second, or "auto"; ``confirm`` is called before anything changes, and
-    may raise; ``steps`` reports the checks, ``progress`` the run.
+    may raise; ``begin`` once this run has the cluster to itself, just before it changes the first
+    throttle or partition; ``steps`` reports the checks, ``progress`` the run.
 
     Raises SeveralError with the reasons not to start, PartageError if another plan is being applied
     to the cluster, and what kafka-python raises.
@@ -81,6 +83,7 @@ def execute(
         confirm(ready)
         claim.take(lambda: sleep(POLL_SECONDS))
         try:
+            begin()
             return Executor(
                 _with_topic_ids(ready),
                 admin,

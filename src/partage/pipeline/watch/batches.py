@@ -53,9 +53,13 @@ class Rules:
     moves: bool
     min_traffic: float = 0.0
 
+    def can_judge(self, found: Fairness | None) -> bool:
+        """Whether there is enough traffic."""
+        return not self.min_traffic or (found is not None and found.rate >= self.min_traffic)
+
     def unfair(self, before: bool, found: Fairness | None) -> bool:
         """Whether the load is uneven; as ``before`` while there is too little of it to judge."""
-        if self.min_traffic and (found is None or found.rate < self.min_traffic):
+        if not self.can_judge(found):
             return before
         return found is not None and found.value > self.alert_above
 
@@ -133,8 +137,7 @@ class Batches:
             self._write_profile(state)
         judgement = None
         if closed.windows:
-            judgement = self._judge(state, closed.windows)
-            state = replace(state, unfair=judgement.unfair)
+            state, judgement = self._judge(state, closed.windows)
         self._store.commit(state)
         self.state = state
         if self._applier is not None and judgement is not None:
@@ -188,8 +191,9 @@ class Batches:
             state = replace(state, start=start, end=end)
         return state, closed
 
-    def _judge(self, state: State, closed: int) -> Judgement:
-        """Evaluate the closed windows and emit events; ``closed``: the number closed just now."""
+    def _judge(self, state: State, closed: int) -> tuple[State, Judgement]:
+        """Evaluate the closed windows and emit events; returns the state with the verdict, and what
+        an applier gets. ``closed``: the number closed just now."""
         assert state.end is not None
         cluster, problem = self._cluster.now()
         if problem is not None:
@@ -204,12 +208,18 @@ class Batches:
             self._alert(state.end, found, cluster, profile)
         elif state.unfair and not unfair:
             self._emit(events.fair(state.end, threshold, found))
-        self._emit(events.closed(replace(state, unfair=unfair), closed, found))
-        return Judgement(state.end, unfair, found, profile)
+        state = replace(state, unfair=unfair)
+        self._emit(events.closed(state, closed, found))
+        acts = unfair and self._rules.can_judge(found)
+        return state, Judgement(*self._measured(state), acts, found, profile)
+
+    def _measured(self, state: State) -> tuple[int, int]:
+        """The period of which the profile is."""
+        end = state.end or 0
+        return max(state.start or 0, end - self._rules.over * windows.MICROSECONDS), end
 
     def _write_profile(self, state: State) -> None:
-        rules, begin, end = self._rules, state.start or 0, state.end or 0
-        begin = max(begin, end - rules.over * windows.MICROSECONDS)
+        rules, (begin, end) = self._rules, self._measured(state)
         recent = self._store.windows_between(begin, end)
         seconds = max((end - begin) / windows.MICROSECONDS, rules.window)
         table = windows.partitions(

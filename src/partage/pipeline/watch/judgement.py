@@ -12,9 +12,11 @@ from partage.pipeline.watch.fairness import Fairness
 
 @dataclass(frozen=True)
 class Judgement:
-    """The load when windows closed. ``end``: of the last closed window, in microseconds since 1970;
-    ``unfair``: whether an alert is active; ``profile``: the measured rates."""
+    """The load when windows closed, measured from ``begin`` to ``end``, in microseconds since 1970.
+    ``unfair``: whether it is uneven, and there is enough traffic to judge; ``profile``: the
+    measured rates."""
 
+    begin: int
     end: int
     unfair: bool
     fairness: Fairness | None
