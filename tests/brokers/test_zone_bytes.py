@@ -43,7 +43,8 @@ def test_every_replica_in_another_rack_than_the_leader_counts(seed: int) -> None
     value = racked(seed, "abc" if seed % 2 else "ab")
     cluster = Cluster.from_json(value)
     assert cluster.bytes_in is not None
-    assert zone_bytes(cluster, cluster.bytes_in) == counted(value)
+    assert cluster.bytes_out is not None
+    assert zone_bytes(cluster, cluster.bytes_in, cluster.bytes_out) == counted(value)
 
 
 def test_plans_show_it_before_and_after(tmp_path: Any) -> None:

@@ -34,6 +34,7 @@ HARMLESS_FLAGS = {
         "kill",
         "live",
         "no-moves",
+        "prefer-zone",
         "once",
         "schedule",
         "secure",

@@ -40,8 +40,8 @@ def fingerprint(value: dict[str, Any]) -> str:
     """SHA-256 over the cluster before the plan and the options; ``apply`` compares it."""
     part = value["partitions"]
     # plans of older versions have no ids of topics
-    ids = {"topic_ids": value["topic_ids"]} if "topic_ids" in value else {}
-    found = ids | {
+    known = {key: value[key] for key in ("topic_ids", "clients") if key in value}
+    found = known | {
         "cluster_id": value.get("cluster_id"),
         "brokers": value["brokers"],
         "topics": value["topics"],

@@ -199,6 +199,13 @@ class PlanOptions:
         panel=FAIRNESS,
         commands=(PLAN, COMPARE),
     )
+    prefer_zone: Option[bool, bool] = Option(
+        flag_of,
+        False,
+        help="Among orders of replicas that are as fair, lead where the fewest bytes cross racks.",
+        panel=FAIRNESS,
+        commands=(PLAN, COMPARE),
+    )
     spread: Option[Literal["cluster", "topic"], str] = Choice(
         "cluster",
         "topic",
@@ -332,6 +339,10 @@ class PlanOptions:
         if self.leader_racks and self.by_load:
             asked = "balance load" if self.balance == "load" else "relieve"
             raise InputError(asked, "chooses leaders itself: leave out `leader_racks`")
+        if self.prefer_zone and self.leaders_by_search:
+            asked = "leaders rate" if self.leaders == "rate" else "balance load"
+            asked = "relieve" if self.relieved else asked
+            raise InputError(asked, "chooses leaders itself: leave out `prefer_zone`")
         if self.relieved and self.leaders != "count":
             raise InputError("relieve", "changes as few leaders as it can: leave out `leaders`")
         if self.balance != "load":
@@ -358,6 +369,11 @@ class PlanOptions:
     def by_load(self) -> bool:
         """Whether every load of a broker is kept in a band: balanced, or below a limit."""
         return self.balance == "load" or bool(self.relieved)
+
+    @property
+    def counts_loads(self) -> bool:
+        """Whether rates are needed; where none is known, sizes stand for them."""
+        return self.by_load or self.prefer_zone
 
     @property
     def relieved(self) -> Percentages:

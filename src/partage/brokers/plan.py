@@ -201,7 +201,7 @@ class Plan:
         if self._load_model is not None:
             figures["resources"] = resource_figures(self._load_model, cluster)
         rates = self.problem.rates
-        crossing = None if rates is None else zone_bytes(cluster, rates.bytes_in)
+        crossing = None if rates is None else zone_bytes(cluster, *rates)
         if crossing is not None:
             figures["zone_bytes"] = crossing
         return figures
@@ -214,6 +214,7 @@ class Plan:
             "strategy": self.problem.options.strategy,
             "cluster_id": self.before.cluster_id,
             "topic_ids": self._topic_ids(),
+            **self._clients(),
             "changes": len(self.changed) > 0,
             "options": self.problem.options.given(),
             "brokers": self._broker_entries(),
@@ -274,6 +275,11 @@ class Plan:
         """The ids of the topics, None where not known; None if none is."""
         known = self.before.topic_ids
         return [known.get(topic) for topic in self.before.topics] if known else None
+
+    def _clients(self) -> dict[str, Any]:
+        """In which racks clients are, where known."""
+        clients = self.before.clients
+        return {} if clients is None else {"clients": clients.to_json()}
 
     def _fair_shares(self) -> dict[str, Any]:
         """By resource, the fair share of each usable broker; a plan that balances loads has them in
@@ -439,7 +445,8 @@ def _placements(file: plan_file.PlanFile) -> tuple[Cluster, Cluster]:
         {"topic": topic, "partition": number, "replicas": replicas, "size_bytes": size}
         for (topic, number), size, replicas in rows
     ]
-    cluster = Cluster.from_json({"brokers": brokers, "partitions": partitions}, directory.MARKER)
+    value = {"brokers": brokers, "partitions": partitions, "clients": file.clients}
+    cluster = Cluster.from_json(value, directory.MARKER)
     before = replace(cluster, cluster_id=file.cluster_id, topic_ids=file.id_of_topic)
     padded = _padded(part.after)
     placed = np.where(padded < 0, -1, np.searchsorted(before.broker_ids, padded))

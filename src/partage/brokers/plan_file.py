@@ -147,10 +147,15 @@ class LogDirFigures(msgspec.Struct, frozen=True):
 
 
 class ZoneBytes(msgspec.Struct, frozen=True):
-    """Bytes per second that followers copy: from leaders in other racks, and in total."""
+    """Bytes per second that cross racks, and in total: what followers copy and, where their racks
+    are known, what producers write and consumers read."""
 
     replication: float
     replication_total: float
+    producers: float | None = None
+    producers_total: float | None = None
+    consumers: float | None = None
+    consumers_total: float | None = None
 
 
 class PlanFigures(msgspec.Struct, frozen=True):
@@ -257,6 +262,7 @@ class PlanFile(msgspec.Struct, frozen=True, dict=True):
     strategy: str = "exact"
     cluster_id: str | None = None
     topic_ids: list[str | None] | None = None
+    clients: dict[str, Any] | None = None
     changes: bool = True
     options: dict[str, OptionValue] = {}
     figures: FigurePair = FigurePair()

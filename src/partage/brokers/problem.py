@@ -96,9 +96,9 @@ class Problem:
             raise InputError("leaders rate", "needs measured rates: give `profile`")
         if not options.no_moves:
             _check_replicas(cluster, usable, excluded, chosen, target)
-        elif options.by_load:
-            _check_alive(cluster, usable, chosen)
-        if options.by_size or options.by_load or options.max_bytes_moved is not None:
+        elif options.counts_loads:
+            _check_alive(cluster, usable, chosen, options)
+        if options.by_size or options.counts_loads or options.max_bytes_moved is not None:
             _check_sizes(cluster, options)
         _check_log_dirs(cluster, options, chosen)
         problem = cls(
@@ -112,13 +112,15 @@ class Problem:
             bytes_per_second,
             given=given,
         )
-        if options.by_load or problem._loads_known:
+        if options.counts_loads or problem._loads_known:
             problem = problem.with_rates()
         held = np.maximum(target, cluster.replication_factor).astype(object)
         if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
             raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
         problem.warnings.extend(_warnings(problem))
         _check_leader_racks(problem)
+        if options.prefer_zone:
+            _check_zones(cluster)
         return problem
 
     @property
@@ -280,15 +282,16 @@ class Problem:
         return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
 
 
-def _check_alive(cluster: Cluster, usable: Bools, chosen: Bools) -> None:
+def _check_alive(cluster: Cluster, usable: Bools, chosen: Bools, options: PlanOptions) -> None:
     """Raise InputError for a replica on a dead broker: without moves it is a load of none."""
+    asked = "`prefer_zone`" if options.prefer_zone else "`balance` load"
     lost = chosen[:, None] & ~np.append(usable, True)[cluster.replicas]
     if lost.any():
         row, column = np.argwhere(lost)[0].tolist()
         broker = cluster.broker_ids[cluster.replicas[row, column]]
         raise InputError(
             "no_moves",
-            f"with `balance` load no replica may be on a dead broker, but partition "
+            f"with {asked} no replica may be on a dead broker, but partition "
             f"{cluster.names[row]} has one on broker {broker}: leave out `no_moves`",
         )
 
@@ -465,6 +468,13 @@ def _check_leader_racks(problem: Problem) -> None:
             _rows_of(problem.cluster, problem.chosen, one.topic, where)
 
 
+def _check_zones(cluster: Cluster) -> None:
+    racks = cluster.rack_names
+    if len(racks) < 2:
+        found = f"all brokers are in rack {racks[0]}" if racks else "the brokers have no racks"
+        raise InputError("prefer_zone", f"needs brokers in two racks or more: {found}")
+
+
 def _check_replicas(
     cluster: Cluster, usable: Bools, excluded: Bools, chosen: Bools, target: Ints
 ) -> None:
@@ -507,7 +517,8 @@ def _rates(cluster: Cluster, measured: Floats | None) -> tuple[Rates, list[str],
 
 def _check_sizes(cluster: Cluster, options: PlanOptions) -> None:
     limits = ("relieve", "max_bytes_moved")
-    asked = next((name for name in limits if getattr(options, name)), f"balance {options.balance}")
+    usual = "prefer_zone" if options.prefer_zone else f"balance {options.balance}"
+    asked = next((name for name in limits if getattr(options, name)), usual)
     if (cluster.size_bytes < 0).all():
         raise InputError(asked, "the size of no partition is known: give `sizes`")
     of_disks = isinstance(options.relieve, Percent) or "disk" in dict(options.relieved)

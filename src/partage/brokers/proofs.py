@@ -170,7 +170,11 @@ def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
                 {"brokers": pack(led.leaders.price)},
             )
         )
-    return stages + _prove_failures(problem, led)
+    stages += _prove_failures(problem, led)
+    if led.zone is not None:
+        prices = _proof_json(problem, [led.zone.prices])
+        stages.append(Stage(StageName.ZONE_BYTES, led.zone.value, led.zone.bound, prices))
+    return stages
 
 
 def _prove_failures(problem: Problem, led: Led) -> list[Stage]:

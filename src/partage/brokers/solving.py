@@ -21,6 +21,7 @@ from partage.brokers.figures import (
     rack_violations,
 )
 from partage.brokers.leaders import Led, lead, prove_order
+from partage.brokers.leaders.zones import prefer_zone
 from partage.brokers.limiting_constraints import limiting_constraints
 from partage.brokers.load import load_hint, prove_loads, relieve_survivors
 from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
@@ -139,6 +140,8 @@ def _refuse(options: PlanOptions) -> None:
             raise CannotError(f"does not support `{name}`: exact does")
     if options.leader_racks and options.strategy != EXACT:
         raise CannotError("does not support `leader_racks`: exact does")
+    if options.prefer_zone and options.strategy != EXACT:
+        raise CannotError("does not support `prefer_zone`: exact does")
     if options.balance == "load" and options.strategy != EXACT:
         raise CannotError("does not support `balance` load: exact does")
     if options.balance == "bytes" and options.strategy not in (EXACT, "bin-packing", GIVEN):
@@ -153,6 +156,7 @@ def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led | None]:
     if led is not None and problem.options.strategy == EXACT:
         led = improve_by_steps(problem, improve_after_failures(problem, led))
         led = relieve_survivors(problem, led) if problem.options.by_load else led
+        led = prefer_zone(problem, led) if problem.options.prefer_zone else led
     return problem.cluster.with_replicas(answer if led is None else led.replicas), led
 
 

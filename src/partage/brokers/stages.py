@@ -3,8 +3,8 @@
 from enum import StrEnum
 
 RATE_SCALE = 2**30
-"""``leader rate`` is counted in ``RATE_SCALE``-ths of all rates together: integers, so that sums of
-squares are exact."""
+"""``leader rate`` and ``zone bytes`` are counted in ``RATE_SCALE``-ths of all rates together:
+integers, so that sums are exact."""
 
 
 class StageName(StrEnum):
@@ -39,3 +39,6 @@ class StageName(StrEnum):
     JOINT_FAILURE_BALANCE = "joint failure balance"
     """The same, compared with all orders that have the same worst survivor and whose leaders per
     broker are as fair: found by a search."""
+    ZONE_BYTES = "zone bytes"
+    """What crosses racks, compared with orders that have the same leaders per broker and spread
+    them as evenly after each failure."""

@@ -58,6 +58,7 @@ class ClusterColumns:
     - ``topic_ids``: Kafka's ids of topics, where given
     - ``log_dirs``: paths in the order of the replicas, None where not given; empty: this form has
       none
+    - ``clients``: where producers and consumers are, where given
     - ``notes``: what a reader of the file should know about it
     """
 
@@ -73,6 +74,24 @@ class ClusterColumns:
     bytes_in: Sequence[float | None] = ()
     bytes_out: Sequence[float | None] = ()
     log_dirs: Sequence[Sequence[str] | None] = ()
+    clients: ClientsEntry | None = None
+
+
+Shares: TypeAlias = dict[
+    Name, Annotated[float, Meta(gt=0, le=1, description="a share above 0, at most 1")]
+]
+
+
+class _TopicClientsEntry(Struct, forbid_unknown_fields=True):
+    producers: Shares = {}
+    consumers: Shares = {}
+
+
+class ClientsEntry(Struct, forbid_unknown_fields=True):
+    """In which racks the clients of topics are."""
+
+    topics: dict[str, _TopicClientsEntry]
+    closest_replica: bool = False
 
 
 class PartitionEntry(Struct):
@@ -115,6 +134,7 @@ class _ClusterFile(Struct):
     brokers: list[_BrokerEntry] | UnsetType = UNSET
     cluster_id: str | None = None
     topic_ids: dict[str, Name] = {}
+    clients: ClientsEntry | None = None
 
 
 class _LogDirReplica(Struct, rename="camel"):
@@ -200,6 +220,7 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         bytes_in=[row.bytes_in_per_second for row in rows],
         bytes_out=[row.bytes_out_per_second for row in rows],
         log_dirs=[row.log_dirs for row in rows],
+        clients=file.clients,
     )
 
 

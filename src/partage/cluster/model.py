@@ -27,6 +27,7 @@ from partage.cluster.broker import (
     UNKNOWN,
     Broker,
 )
+from partage.cluster.clients import Clients
 from partage.cluster.log_dirs import check_log_dirs, log_dir_positions
 from partage.errors import InputError
 from partage.frames import Columns, arrow_table, data_frame, html_table
@@ -57,6 +58,7 @@ class Cluster:
     - ``cluster_id``, ``topic_ids`` (by name): Kafka's ids, where known (from a snapshot)
     - ``racks_known``: False where the file format cannot contain racks
     - ``notes``: what a reader of its file should know about it
+    - ``clients``: in which racks the clients of topics are; None where not known
     - ``log_dirs``: [P, R] the log dir of each replica as its position in the broker's ``log_dirs``,
       -1 where unknown; None where no broker is known to have several
 
@@ -77,6 +79,7 @@ class Cluster:
     bytes_in: Floats | None = None
     bytes_out: Floats | None = None
     log_dirs: Ints | None = None
+    clients: Clients | None = None
 
     # ------------------------------------------------------------------ reading
 
@@ -116,12 +119,19 @@ class Cluster:
             columns.log_dirs,
         )
         ids = columns.topic_ids
+        clients = None
+        if columns.clients is not None:
+            given = columns.clients.topics.items()
+            shares = {topic: (one.producers, one.consumers) for topic, one in given}
+            closest = columns.clients.closest_replica
+            clients = Clients.of(shares, closest, built.topics, where)
         return replace(
             built,
             cluster_id=columns.cluster_id,
             racks_known=columns.racks_known,
             topic_ids={topic: ids[topic] for topic in built.topics if topic in ids},
             notes=columns.notes,
+            clients=clients,
         )
 
     @classmethod
@@ -338,6 +348,8 @@ class Cluster:
     def to_json(self) -> dict[str, Any]:
         """The plain CLUSTER form as JSON values."""
         known: dict[str, Any] = {"cluster_id": self.cluster_id, "topic_ids": dict(self.topic_ids)}
+        if self.clients is not None:
+            known["clients"] = self.clients.to_json()
         return {key: value for key, value in known.items() if value} | {
             "brokers": [
                 {

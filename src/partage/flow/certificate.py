@@ -262,6 +262,39 @@ class Takeovers:
         )
         return total + _sum(np.sort(growth[high > self.low])[:spare])
 
+    def cheapest(self, cap: int, prices: Prices) -> tuple[Ints, Ints, Ints]:
+        """Where ``bound`` with these prices (of scale 1) is the sum of squares of some picks, all
+        picks with that sum use only the arcs [n] returned, and pick each option [O] between so
+        and so many times (fewest, most). Counts are fixed: ``low`` equals ``high``."""
+        least = np.full(self.items, np.iinfo(np.int64).max)
+        np.minimum.at(least, self.item, prices.option[self.option])
+        arcs = np.flatnonzero(prices.option[self.option] == least[self.item])
+        worth = prices.option - prices.slot[self.holder]
+        level = self.low[self.taker] + self.fixed_of
+        room = np.minimum(cap - level, self.offered)
+        fewest, most = (np.clip(part - level, 0, room) for part in (worth // 2, (worth + 1) // 2))
+        return arcs, fewest, most
+
+    def cost_bound(self, cap: int, fair: Prices, cost: Ints, prices: Prices) -> int:
+        """A lower bound on the sum of ``cost`` [A] over the picks that the prices ``fair`` leave
+        (``cheapest``). Raises ValueError where prices are too large to be summed exactly.
+
+        Each item pays the cost and the option's price; an option receives its price and pays that
+        of its holder, which is picked as often as its count asks."""
+        arcs, fewest, most = self.cheapest(cap, fair)
+        largest = _largest(prices.option, prices.slot, cost)
+        if 4 * (largest + 1) * (self.items + _largest(self.low) + 1) > _SAFE:
+            raise ValueError("prices too large to be summed exactly")
+        cheapest = np.full(self.items, np.iinfo(np.int64).max)
+        np.minimum.at(cheapest, self.item[arcs], (cost + prices.option[self.option])[arcs])
+        gain = prices.slot[self.holder] - prices.option
+        quota = self.low - self.base
+        return (
+            _sum(cheapest)
+            + _sum(gain * np.where(gain < 0, most, fewest))
+            - _sum(prices.slot * quota)
+        )
+
     def squares_without(self, held: Ints) -> Ints:
         """[E] the squares of a slot's levels after failures from which it takes nothing over."""
         levels = held[None, :] + self.fixed

@@ -96,6 +96,41 @@ def pick_pairs(
     )
 
 
+def pick_cheapest_pairs(
+    item: Ints,
+    option: Ints,
+    items: int,
+    option_slot: Ints,
+    fewest: Ints,
+    most: Ints,
+    quota: Ints,
+    costs: tuple[Ints, ...],
+) -> tuple[Ints, Ints, Ints]:
+    """Each item picks one option of its arcs (item[a], option[a]), option o between ``fewest[o]``
+    and ``most[o]`` times, slot s exactly ``quota[s]`` times, which must be possible.
+
+    Minimises ``costs`` ([A] each) in their order. Returns the arcs picked [items] and the prices of
+    options [O] and slots [E] for the first cost.
+    """
+    options, slots = len(option_slot), len(quota)
+    network = Network(items + options + slots, len(costs))
+    network.supply[:items] = 1
+    network.supply[items + options :] = -quota
+    arcs = network.arcs(item, items + option, 1, dict(enumerate(costs)))
+    tail, head = items + np.arange(options), items + options + option_slot
+    network.push(tail, head, fewest)
+    network.arcs(tail, head, most - fewest)
+    optimum = minimise(network)
+    assert optimum is not None, "there are such picks"
+    distance = -optimum.distance[0]
+    picked = np.flatnonzero(optimum.flow[arcs] > 0)
+    return (
+        picked[np.argsort(item[picked])],
+        distance[items : items + options],
+        distance[items + options :],
+    )
+
+
 def least_level(
     item: Ints,
     option: Ints,

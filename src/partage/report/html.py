@@ -37,8 +37,8 @@ from partage.report.view.resources import (
     HIGHEST_NOTE,
     band_text,
     highest_loads,
-    replication_note,
     resource_rows,
+    zones_note,
 )
 from partage.report.view.stages import meaning, shown
 from partage.report.wave_load import busiest, wave_load
@@ -114,7 +114,7 @@ def render(
         data=Markup(script_json(data)),
         tiles=tiles(plan),
         resources=resource_rows(plan.figures_before, plan.figures),
-        replication=replication_note(plan.figures_before, plan.figures),
+        crossing=zones_note(plan.figures_before, plan.figures),
         banded=any(load.banded for load in plan.loads),
         highest=highest_loads(plan.figures),
         highest_note=HIGHEST_NOTE,

@@ -21,9 +21,9 @@ from partage.report.resource_table import IN_BAND, highest_load_table, resource_
 from partage.report.view import MARKS, Rating, View, view
 from partage.report.view.resources import (
     HIGHEST_NOTE,
-    replication_note,
     resource_rows,
     resources_note,
+    zones_note,
 )
 from partage.report.wave_tables import wave_load_table, wave_table
 
@@ -49,7 +49,7 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
         printing.note(console, resources_note(rows))
         if any(row.band for row in rows):
             printing.legend(console, IN_BAND)
-        if crossing := replication_note(plan.figures_before, plan.figures):
+        if crossing := zones_note(plan.figures_before, plan.figures):
             printing.note(console, crossing)
     first = not verbose and resources is None
     printing.titled(console, "Criteria", _criteria(plan), first=first)

@@ -15,6 +15,7 @@ from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
+from partage.cluster.clients import SHARE, Clients, TopicClients
 from tests.brokers.check.tampering import Files
 from tests.bundled import uneven_racks
 from tests.matrices import cluster_of, partitions
@@ -79,12 +80,30 @@ def with_a_disk_too_small() -> Plan:
     return made
 
 
+def with_rates() -> Cluster:
+    """The bundled cluster with rates unlike sizes."""
+    cluster, rng = uneven_racks(), np.random.default_rng(3)
+    rates = (rng.lognormal(8, 0.5, cluster.partitions) for _ in range(2))
+    return replace(cluster, bytes_in=next(rates), bytes_out=next(rates))
+
+
+def preferring_zones() -> Plan:
+    """Producers of one topic and consumers of another are in known racks."""
+    clients = {
+        "kafka": TopicClients(producers={"a": 600_000, "z": 100_000}),
+        "strimzi": TopicClients(consumers={"c": SHARE}),
+    }
+    cluster = replace(with_rates(), clients=Clients(clients))
+    return plan(cluster, prefer_zone=True)
+
+
 SOUND: dict[str, Callable[[], Plan]] = {
     "count": lambda: plan(uneven_racks()),
     "rate": by_rate,
     "spread": lambda: plan(uneven_racks(), spread="topic"),
     "no-moves": lambda: plan(uneven_racks(), no_moves=True),
     "leader racks": lambda: plan(uneven_racks(), leader_racks=["a,b", "kafka=c"]),
+    "prefer zone": preferring_zones,
     "expand": lambda: plan(
         uneven_racks(), add_broker=["9:c", "10:c"], concurrency=5, throttle="10MB"
     ),
@@ -109,13 +128,6 @@ def with_relieved_disks() -> Plan:
     quarters, broker 3 to as much as it likes; a partition breaks the rack rule."""
     rows = "1/7 1/8 1/9 1/10 1/11 " * 8 + "u: 1,2/3"
     return plan(cluster_of(rows, "1:a/400 2:a/100 3:b 4:b/200"), relieve="75%")
-
-
-def with_rates() -> Cluster:
-    """The bundled cluster with rates unlike sizes."""
-    cluster, rng = uneven_racks(), np.random.default_rng(3)
-    rates = (rng.lognormal(8, 0.5, cluster.partitions) for _ in range(2))
-    return replace(cluster, bytes_in=next(rates), bytes_out=next(rates))
 
 
 LIMITED: dict[str, Callable[[], Plan]] = {

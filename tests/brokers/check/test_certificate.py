@@ -43,7 +43,7 @@ TAMPERED = Tamperings()
 _PLACEMENT = ("replicas", "moves", "topic spread")
 
 _STAGES = ("replicas", "moves", "topic spread", "leaders", "leader rate", "failure")
-_STAGES += ("failure balance", "joint failure balance")
+_STAGES += ("failure balance", "joint failure balance", "zone bytes")
 
 
 def in_stage(name: str, what: str, change: Callable[[Files, Value], None]) -> None:

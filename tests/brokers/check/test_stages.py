@@ -38,6 +38,7 @@ def random_options(rng: random.Random) -> dict[str, Any]:
         ("leaders", ("count", "rate")),
         ("spread", ("cluster", "topic")),
         ("leader_racks", (["a,b,c"], ["t=a,b,c"])),
+        ("prefer_zone", (True,)),
         ("relieve", ("75%", "100%")),
         ("max_moves", (0, 1, 3, 1000)),
         ("max_bytes_moved", ("1", "9B", "1MB")),

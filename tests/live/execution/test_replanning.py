@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +12,28 @@ import pytest
 
 pytest.importorskip("kafka")
 
+from partage.brokers.option_values import LeaderRacks
 from partage.errors import CannotError
 from partage.files import parse_json
 from partage.live.admin.states import Key
 from partage.live.execution.changes import Change
+from partage.live.execution.execution_plan import Direction
 from partage.live.execution.replanning import replan_without
 from tests.live.execution.builders import plan_of, snapshot
 
 
 def replanned(
-    folder: Path, changes: list[Change], keys: set[Key], **more: Any
+    folder: Path,
+    changes: list[Change],
+    keys: set[Key],
+    rack_of: Mapping[int, str] = {},
+    **more: Any,
 ) -> tuple[dict[Key, tuple[int, ...]], int]:
     """The new replicas of these partitions without broker 3, and how many replicas move."""
     plan = plan_of(changes, str(folder), **more)
     cluster = snapshot({change.key: change.origin for change in changes}, (3,))
+    racked = (replace(one, rack=rack_of.get(one.id)) for one in cluster.brokers)
+    cluster = replace(cluster, brokers=tuple(racked))
     path, moves = replan_without(plan, cluster, (3,), keys, 2)
     value = parse_json(path.read_text(), str(path))
     assert value["without"] == sorted({3} | plan.racks.keys() - {1, 2, 4, 5, 6})
@@ -52,6 +62,28 @@ def test_excluded_brokers_stay_empty(tmp_path: Path) -> None:
     )
     assert moves == 4
     assert Counter(replicas.values()) == {(2,): 1, (4,): 1, (5,): 1, (6,): 1}
+
+
+RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+
+
+def test_leaders_stay_in_their_racks(tmp_path: Path) -> None:
+    changes = [Change("t", n, (1, 2), (1, 2, 3)) for n in range(6)]
+    asked = (LeaderRacks("t", ("b", "gone")), LeaderRacks("dropped", ("a",)))
+    keys = {change.key for change in changes}
+    replicas, _ = replanned(tmp_path, changes, keys, RACKS, leader_racks=asked)
+    assert {listed[0] for listed in replicas.values()} <= {2, 5}
+    (tmp_path / "replan-1.json").unlink()
+    back = {"leader_racks": asked, "direction": Direction.ROLLBACK}
+    replicas, _ = replanned(tmp_path, changes, keys, RACKS, **back)
+    assert {RACKS[listed[0]] for listed in replicas.values()} == {"a", "b", "c"}
+
+
+def test_leaders_leave_their_racks_where_no_replica_is_there(tmp_path: Path) -> None:
+    change = Change("t", 0, (1,), (3,))
+    asked = (LeaderRacks(None, ("c",)),)
+    replicas, moves = replanned(tmp_path, [change], {change.key}, RACKS, leader_racks=asked)
+    assert (replicas, moves) == ({change.key: (1,)}, 0)
 
 
 def test_no_placement_without_the_broker(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ class Asked:
     topics: Callable[[str], bool]
     no_moves: bool
     leader_racks: dict[str | None, tuple[str, ...]]
+    prefer_zone: bool
     balance: str
     leaders: str
     spread: str
@@ -100,6 +101,7 @@ class Asked:
             topics=words.one("topics", _pattern) or (lambda topic: True),
             no_moves=options.get("no_moves", False),
             leader_racks=words.mapping("leader_racks", _leader_racks),
+            prefer_zone=options.get("prefer_zone", False),
             balance=balance,
             leaders=words.choice("leaders"),
             spread=words.choice("spread"),
@@ -193,6 +195,11 @@ class Asked:
             (self.strategy not in _BALANCE_BYTES, "strategy", by_bytes),
             (not self.exact, "strategy", by_load),
             (not self.exact or self.by_load, "strategy or balance", by_racks),
+            (
+                not self.exact or self.leaders_by_search,
+                "strategy, leaders or balance",
+                ["prefer_zone"] if self.prefer_zone else [],
+            ),
             (self.timed and not balances, "balance replicas", ["time_limit"]),
             (balances, "balance", [*load_limits, *others]),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,6 +26,7 @@ from partage.brokers.check.racks import keeps_rack_rule
 from partage.brokers.check.schema import identical
 from partage.brokers.check.size_bounds import within_bands
 from partage.brokers.check.stages import is_aimed
+from partage.brokers.check.zones import Zones
 from partage.brokers.directory import MARKER
 
 
@@ -46,9 +46,10 @@ def check_figures(plan: PlanColumns) -> list[str]:
         after["resources"] = load_figures(loads, plan.after)
     elif "resources" in stated["before"] or "resources" in stated["after"]:
         return [f"{MARKER}: figures: resources go with rates in and out"]
+    zones = Zones(plan)
     for name, lists, counted in (("before", plan.before, before), ("after", plan.after, after)):
-        if "zone_bytes" in stated[name] or (plan.bytes_in and len(_racks(plan)) > 1):
-            counted["zone_bytes"] = _zone_bytes(plan, lists)
+        if "zone_bytes" in stated[name] or (plan.bytes_in and len(plan.rack_names) > 1):
+            counted["zone_bytes"] = zones.figure(lists)
     return [
         *_differences("figures.before.", stated["before"], before),
         *_differences("figures.after.", stated["after"], after),
@@ -182,26 +183,6 @@ def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> d
         "worst_survivor_lower_bound": least_worst_survivor(plan, lists),
         "leaders_after_rack_failure": leaders_after_rack_failure(plan, lists),
         "rack_survivor_lower_bound": least_rack_survivor(plan, lists),
-    }
-
-
-def _racks(plan: PlanColumns) -> set[str]:
-    return {rack for rack in plan.rack if rack is not None}
-
-
-def _zone_bytes(plan: PlanColumns, lists: Lists) -> dict[str, float] | None:
-    """Bytes per second that followers copy: from leaders in other racks, and in total. None without
-    rates or with fewer than two racks."""
-    if not plan.bytes_in or len(_racks(plan)) < 2:
-        return None
-    across, total = [], []
-    for rate, (leader, *followers) in zip(plan.bytes_in, lists, strict=True):
-        home = plan.rack[plan.place[leader]]
-        across.append(rate * sum(plan.rack[plan.place[b]] != home for b in followers))
-        total.append(rate * len(followers))
-    return {
-        "replication": round(math.fsum(across), 3),
-        "replication_total": round(math.fsum(total), 3),
     }
 
 

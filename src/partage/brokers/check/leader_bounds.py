@@ -10,6 +10,7 @@ import numpy as np
 from partage.brokers.check.failures import leaders_after_failures
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
+from partage.brokers.check.zones import Zones
 from partage.flow.certificate import (
     Prices,
     Takeovers,
@@ -36,6 +37,8 @@ def leader_bounds(plan: PlanColumns, found: Recount) -> None:
     _check_balance(plan, same_counts, "failure balance", worst, squares, found)
     if "joint failure balance" in plan.stages:
         _check_balance(plan, takeovers, "joint failure balance", worst, squares, found)
+    if "zone bytes" in plan.stages:
+        _check_zones(choices, same_counts, worst, found)
 
 
 class _Choices:
@@ -184,6 +187,29 @@ def _check_balance(
         found.defect(f"prices of {name} exclude the plan itself")
     else:
         found.compare_bound(stage, bound)
+
+
+def _check_zones(choices: _Choices, takeovers: Takeovers, worst: int, found: Recount) -> None:
+    """The stage ``zone bytes``: what crosses racks, in 2**-30 of all rates, among the orders that
+    the prices of ``failure balance`` leave, if these prove it to be the best."""
+    plan = choices.plan
+    stage, balance = plan.stages["zone bytes"], plan.stages["failure balance"]
+    if balance["value"] != balance["bound"]:
+        found.defect("zone bytes has no bound where failure balance is above its own")
+        return
+    zones, rates = Zones(plan), _scaled([*plan.bytes_in, *plan.bytes_out])
+    costs = [zones.costs(i, brokers, rates) for i, brokers in enumerate(plan.after)]
+    led = [cost[brokers[0]] for cost, brokers in zip(costs, plan.after, strict=True)]
+    found.values["zone bytes"] = sum(led)
+    free = [i for i in choices.free if choices.leader[i] >= 0]
+    leaders = plan.slots[takeovers.holder[takeovers.option]].tolist()
+    arcs = zip(takeovers.item.tolist(), leaders, strict=True)
+    cost = np.array([costs[free[k]][plan.ids[b]] for k, b in arcs], dtype=np.int64)
+    fair, own = (_proof(plan, one["prices"], takeovers)[0] for one in (balance, stage))
+    assert isinstance(fair, Prices)
+    assert isinstance(own, Prices)
+    rest = sum(led) - sum(led[i] for i in free)
+    found.compare_bound(stage, rest + takeovers.cost_bound(worst, fair, cost, own))
 
 
 def _check_rates(choices: _Choices, found: Recount) -> None:

@@ -17,7 +17,9 @@ from partage.brokers.directory import COMPARE, JOURNAL, MEASURED, OVERRIDES, REP
 def not_proven(plan: PlanColumns) -> Iterator[str]:
     """A line each: places in plan.json, separated by commas, a colon, and what is not proven."""
     asked = plan.asked
-    yield "cluster_id, brokers, topics, topic_ids, partitions: that they are the cluster's"
+    clients = ["clients"] if "clients" in plan.value else []
+    places = ("cluster_id", "brokers", "topics", "topic_ids", *clients, "partitions")
+    yield f"{', '.join(places)}: that they are the cluster's"
     yield "options: that they are what you want"
     yield "partage, binding, loads, warnings: sentences that plan.json cannot show"
     if not (asked.exact or asked.given):

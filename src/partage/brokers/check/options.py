@@ -120,11 +120,14 @@ def _refused(plan: PlanColumns) -> Iterator[str]:
         if unknown := set(racks) - set(plan.rack):
             yield f"{MARKER}: options.leader_racks: no broker is in rack {min(unknown)!r}"
     yield from _refused_log_dirs(plan)
+    if asked.prefer_zone and len(plan.rack_names) < 2:
+        yield f"{MARKER}: options.prefer_zone: needs two racks or more"
     if asked.leaders == "rate" and plan.rates is None:
         yield f"{MARKER}: options.leaders: rate needs bytes_per_second"
-    if (asked.by_size or asked.by_load or asked.max_bytes is not None) and not plan.sized:
+    needed = asked.by_size or asked.by_load or asked.prefer_zone or asked.max_bytes is not None
+    if needed and not plan.sized:
         yield f"{MARKER}: options: bytes are limited or balanced, but no size is known"
-    if asked.by_load and asked.no_moves:
+    if (asked.by_load or asked.prefer_zone) and asked.no_moves:
         rows = (plan.before[row] for row in np.flatnonzero(plan.chosen).tolist())
         if not all(plan.usable[plan.place[b]] for row in rows for b in row):
             yield f"{MARKER}: options.no_moves: a replica is on a dead broker"

@@ -136,8 +136,9 @@ class PlanColumns:
         self.rates = part["bytes_per_second"]
         given = [part.get(f"bytes_{way}_per_second") for way in ("in", "out")]
         known = [column is not None for column in given]
-        if len(set(known)) > 1 or (self.asked.by_load and not all(known)):
-            problem = "rates in and out go together, and balance load needs them"
+        needed = self.asked.by_load or self.asked.prefer_zone
+        if len(set(known)) > 1 or (needed and not all(known)):
+            problem = "rates in and out go together, and these options need them"
             raise MalformedError(f"{MARKER}: partitions: {problem}")
         self.bytes_in, self.bytes_out = ([] if column is None else column for column in given)
         self.before: Lists = part["before"]
@@ -162,6 +163,11 @@ class PlanColumns:
         every = self.asked.leader_racks.get(None)
         racks = self.asked.leader_racks.get(self.topics[self.topic[row]], every)
         return racks is None or not self.chosen[row] or self.rack[place] in racks
+
+    @cached_property
+    def rack_names(self) -> set[str]:
+        """The racks of all brokers; empty without racks."""
+        return {rack for rack in self.rack if rack is not None}
 
     @cached_property
     def rack_sizes(self) -> dict[str, int]:

@@ -23,6 +23,7 @@ _PRICES: dict[str, list[set[str]]] = {
     "leader rate": [{"confined"}],
     "failure": [set(), {"pairs", "brokers", "scale"}, {"cases"}],
     "failure balance": [{"pairs", "brokers"}],
+    "zone bytes": [{"pairs", "brokers"}],
     "joint failure balance": [
         set(),
         {"pairs", "brokers"},
@@ -47,6 +48,8 @@ def stages_of(asked: Asked) -> dict[str, bool]:
     found |= dict.fromkeys(_FAILURES, not asked.relieved)
     if not by_search:
         found["joint failure balance"] = False
+    if asked.prefer_zone:
+        found["zone bytes"] = True
     return found | {"log dirs": False} if asked.moves_log_dirs else found
 
 

@@ -10,6 +10,7 @@ together with the sets.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,9 @@ from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.certificate import picking_bound
 from partage.flow.selection import pick_slots
+
+if TYPE_CHECKING:
+    from partage.brokers.leaders.zones import ZoneProof
 
 Ints = npt.NDArray[np.int64]
 
@@ -39,18 +43,19 @@ class LeaderProof:
 @dataclass(frozen=True, eq=False)
 class Led:
     """Ordered replica lists [P, R] and the proofs; no proof of leaders that are one load of
-    several."""
+    several. ``zone``: where few bytes across racks were preferred."""
 
     replicas: Ints
     leaders: LeaderProof | RateProof | None
     failure: FailureProof
+    zone: ZoneProof | None = None
 
 
 def lead(problem: Problem, replicas: Ints) -> Led:
     """Order the replica sets [P, R]; rows that are not chosen keep their order. Raises CannotError
     for a set without a replica in the racks that may lead it."""
     _check_racks(problem, replicas)
-    lists = _kept_order(problem, replicas)
+    lists = kept_order(problem, replicas)
     choices = Choices.of(problem, replicas, lists)
     today = problem.broker_slot[problem.cluster.replicas[:, 0]]
     chosen = choices.open
@@ -65,7 +70,7 @@ def lead(problem: Problem, replicas: Ints) -> Led:
         price = proof_of_leaders.price
     pair, failure = prepare_for_failures(problem, choices, lists, leader, price)
     pair = share_after_rack_failure(problem, lists, chosen, pair)
-    return Led(_ordered(problem, lists, chosen, pair), proof_of_leaders, failure)
+    return Led(ordered(problem, lists, chosen, pair), proof_of_leaders, failure)
 
 
 def _check_racks(problem: Problem, replicas: Ints) -> None:
@@ -88,7 +93,7 @@ def _check_racks(problem: Problem, replicas: Ints) -> None:
 
 def prove_order(problem: Problem, lists: Ints) -> Led:
     """The lists [P, R] as they are, and how far their order is from the best one for these sets."""
-    kept = _kept_order(problem, lists)
+    kept = kept_order(problem, lists)
     choices = Choices.of(problem, lists, kept)
     leader = problem.broker_slot[lists[choices.open, 0]]
     proof_of_leaders: LeaderProof | RateProof | None = None
@@ -106,7 +111,7 @@ def prove_order(problem: Problem, lists: Ints) -> Led:
     return Led(lists, proof_of_leaders, prove_failures(problem, as_they_are, lists, leader, price))
 
 
-def _kept_order(problem: Problem, replicas: Ints) -> Ints:
+def kept_order(problem: Problem, replicas: Ints) -> Ints:
     """The sets as lists: current replicas in their order, then new ones by broker id. If only one
     replica is usable, it comes first, since no other can lead."""
     before = problem.cluster.replicas
@@ -143,7 +148,7 @@ def _lead_by_count(choices: Choices, today: Ints) -> tuple[Ints, LeaderProof]:
     return leader, LeaderProof(int((load * load).sum()), bound, price)
 
 
-def _ordered(problem: Problem, lists: Ints, rows: Ints, pair: Ints) -> Ints:
+def ordered(problem: Problem, lists: Ints, rows: Ints, pair: Ints) -> Ints:
     """Lists that start with the chosen pair, the rest in order. A list that already has this leader
     and next live replica is unchanged."""
     slots = len(problem.slot_brokers)

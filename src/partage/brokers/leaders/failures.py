@@ -62,7 +62,7 @@ def prepare_for_failures(
 
     ``leader`` [I]: leader slots, the fairest at the prices ``price`` [E]; None: by rate.
     """
-    orders = _Orders(problem, choices, lists, leader, price)
+    orders = Orders(problem, choices, lists, leader, price)
     chosen: _Chosen | None = _Chosen(orders, orders.counts)
     while chosen is not None:
         best = chosen
@@ -78,7 +78,7 @@ def prove_failures(
     ``leader`` [I]: their leader slots, -1 where unusable; the fairest at the prices ``price`` [E],
     or, if that is None, by rate or less fair.
     """
-    orders = _Orders(problem, choices, lists, leader, price)
+    orders = Orders(problem, choices, lists, leader, price)
     follower = problem.broker_slot[next_live(lists[choices.open], problem.usable)]
     level = orders.levels(orders.counts, leader[orders.rows], follower[orders.rows])
     worst = int(level.max(initial=0))
@@ -97,7 +97,7 @@ def prove_failures(
     return proof
 
 
-class _Orders:
+class Orders:
     """The pairs that each open partition may choose, with ranges of fair leader counts.
 
     ``rows``: positions in ``choices.open``, those with a leader.
@@ -234,7 +234,7 @@ class _Chosen:
     """The best picks for leader counts [E], and how far they may be from the best of all counts;
     ``cases`` may prove a higher bound on these than the prices of the flow."""
 
-    def __init__(self, orders: _Orders, counts: Ints, cases: Proof = ()) -> None:
+    def __init__(self, orders: Orders, counts: Ints, cases: Proof = ()) -> None:
         self.orders, self.counts = orders, counts
         worst = ideal = orders.takeovers.counting_bound()
         answer = orders.best(counts, worst)
@@ -295,7 +295,7 @@ def prices_of_pairs(problem: Problem, lists: Ints, cap: int) -> tuple[Ints, int]
     With another placement it may be fewer, by as much as its partitions pay less."""
     choices = Choices.of(problem, lists, lists)
     leader = problem.broker_slot[lists[choices.open, 0]]
-    orders = _Orders(problem, choices, lists, leader, None)
+    orders = Orders(problem, choices, lists, leader, None)
     prices = orders.excess_prices(orders.counts, cap)
     pairs = orders.takeovers
     spare = np.maximum(cap - orders.counts[None, :] - pairs.fixed, 0)

@@ -19,7 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from partage.brokers.check.replan_files import replan_number, replans
+from partage.brokers.option_values import LeaderRacks
 from partage.brokers.options import PlanOptions
+from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.cluster import Cluster
@@ -27,7 +29,7 @@ from partage.errors import CannotError
 from partage.files import to_json
 from partage.live.admin.states import Key, Snapshot
 from partage.live.execution.changes import Change, MoveStatus
-from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.execution_plan import Direction, ExecutionPlan
 from partage.outputs import write_file
 
 
@@ -66,7 +68,7 @@ def replan_without(
     and how many replicas move. Raises CannotError where no placement exists: too few live brokers,
     or no live replica to copy from."""
     problem = _problem(plan, cluster, dead, keys, concurrency)
-    planned = solve(problem)
+    planned = _solved(problem)
     earlier = replans(plan.directory)
     number = replan_number(earlier[-1]) + 1 if earlier else 1
     path = Path(plan.directory) / f"replan-{number}.json"
@@ -89,6 +91,25 @@ def replan_without(
     text = to_json({"version": 1, "without": without, "partitions": entries})
     write_file(path, text, new=True, root=plan.directory)
     return path, planned.moves
+
+
+def _solved(problem: Problem) -> Plan:
+    """The plan; without ``leader_racks`` where a partition gets no replica in these racks."""
+    try:
+        return solve(problem)
+    except CannotError:
+        if not problem.options.leader_racks:
+            raise
+        return solve(replace(problem, options=replace(problem.options, leader_racks=())))
+
+
+def _leader_racks(plan: ExecutionPlan, expected: Cluster) -> tuple[LeaderRacks, ...]:
+    """The plan's, as far as the cluster still has these topics and racks; none of a rollback."""
+    if plan.direction is Direction.ROLLBACK:
+        return ()
+    topics, racks = {None, *expected.topics}, set(expected.rack_names)
+    left = [(one.topic, tuple(r for r in one.racks if r in racks)) for one in plan.leader_racks]
+    return tuple(LeaderRacks(topic, own) for topic, own in left if own and topic in topics)
 
 
 def _problem(
@@ -123,6 +144,7 @@ def _problem(
     )
     brokers = set(expected.broker_ids.tolist())
     options = PlanOptions(
+        leader_racks=[str(one) for one in _leader_racks(plan, expected)],
         remove_broker=[broker for broker in plan.excluded if broker in brokers],
         concurrency=concurrency,
         batch=plan.batch,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import asdict
 
 from partage.brokers.plan_file import BrokerLoad, PlanFigures, ResourceFigures
 from partage.report import units
@@ -69,14 +70,16 @@ def resources_note(rows: Iterable[ResourceRow]) -> str:
     return f"{_AIMED if any(row.band for row in rows) else _COUNTED} {_NOTE}"
 
 
-def replication_note(before: PlanFigures, after: PlanFigures) -> str:
-    """What followers copy across racks; empty where rates or racks are not known."""
-    was, now = before.zone_bytes, after.zone_bytes
-    if was is None or now is None:
+def zones_note(before: PlanFigures, after: PlanFigures) -> str:
+    """What crosses racks; empty where rates or racks are not known."""
+    if before.zone_bytes is None or after.zone_bytes is None:
         return ""
-    return (
-        f"replication across racks: {units.rate(now.replication)} of "
-        f"{units.rate(now.replication_total)} (before: {units.rate(was.replication)})"
+    was, now = asdict(before.zone_bytes), asdict(after.zone_bytes)
+    return "; ".join(
+        f"{side} across racks: {units.rate(now[side])} of {units.rate(now[f'{side}_total'])} "
+        f"(before: {units.rate(was[side])})"
+        for side in ("replication", "producers", "consumers")
+        if now[side] is not None and was[side] is not None
     )
 
 

@@ -23,6 +23,8 @@ _PROVEN = {
     "evenly over the survivors.",
     StageName.JOINT_FAILURE_BALANCE: "No order of these replicas with leaders as even spreads a "
     "failed broker's leaders more evenly over the survivors.",
+    StageName.ZONE_BYTES: "No order as even, with as many leaders on each broker, sends fewer "
+    "bytes across racks.",
     StageName.LEADER_RATE: "No choice of leaders lowers the rate of the busiest leader.",
 }
 
@@ -32,6 +34,10 @@ def shown(plan: PlanData, stage: PlanStage, value: int) -> str:
     if stage.name in (StageName.BYTES, StageName.BYTES_MOVED, StageName.LOG_DIRS):
         return units.size(value)
     rate = plan.load("rate")
+    part = plan.file.partitions
+    if stage.name == StageName.ZONE_BYTES and part.bytes_in_per_second is not None:
+        every = sum(part.bytes_in_per_second) + sum(part.bytes_out_per_second or ())
+        return units.rate(value / RATE_SCALE * every)
     if stage.name == StageName.LEADER_RATE and rate is not None:
         return units.rate(value / RATE_SCALE * float(rate.after.sum()))
     return units.count(value)
