@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from partage.brokers.check import CheckResult, check
     from partage.brokers.compare import Comparison
     from partage.brokers.explain import Explanation, explain
+    from partage.brokers.new_partitions import NewPartitions, place
     from partage.brokers.plan import Plan
     from partage.brokers.planning import compare, plan
     from partage.cluster import Broker, Cluster
@@ -41,6 +42,7 @@ _HOME = {
     "InputError": "partage.errors",
     "KeyReport": "partage.producers.candidates",
     "Member": "partage.group",
+    "NewPartitions": "partage.brokers.new_partitions",
     "PartageError": "partage.errors",
     "Plan": "partage.brokers.plan",
     "Profile": "partage.measured_loads",
@@ -53,6 +55,7 @@ _HOME = {
     "explain": "partage.brokers.explain",
     "keys": "partage.measuring",
     "partition": "partage.producers.partition",
+    "place": "partage.brokers.new_partitions",
     "plan": "partage.brokers.planning",
     "profile": "partage.measuring",
     "rollback": "partage.live.api",
@@ -72,6 +75,7 @@ __all__ = [
     "InputError",
     "KeyReport",
     "Member",
+    "NewPartitions",
     "PartageError",
     "Plan",
     "Profile",
@@ -84,6 +88,7 @@ __all__ = [
     "explain",
     "keys",
     "partition",
+    "place",
     "plan",
     "profile",
     "rollback",

@@ -3,14 +3,17 @@ placements on small clusters."""
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations_with_replacement, permutations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import partage
 from partage.brokers.new_partitions import NewPartitions, place
 from partage.cluster import Cluster
 from partage.errors import InputError
@@ -167,3 +170,16 @@ def test_many_partitions_on_many_brokers() -> None:
     assert all(len({broker % 3 for broker in one}) == 3 for one in found.lists)
     leaders = found.per_broker()["leaders"][1]
     assert np.var(leaders) <= np.var(found.per_broker()["leaders"][0])
+
+
+def test_the_first_topic_of_an_empty_cluster(tmp_path: Path) -> None:
+    brokers = [{"id": b, "rack": "ab"[b % 2]} for b in range(4)]
+    path = tmp_path / "empty.json"
+    path.write_text(json.dumps({"brokers": brokers, "partitions": []}))
+    found = partage.place(path, "orders", 8, 2)
+    assert found.proven
+    assert found.per_broker()["replicas"] == ([0] * 4, [4] * 4)
+    assert found.per_broker()["leaders"] == ([0] * 4, [2] * 4)
+    assert all(a % 2 != b % 2 for a, b in found.lists)
+    with pytest.raises(InputError, match="no partitions: nothing to plan"):
+        partage.plan(path)

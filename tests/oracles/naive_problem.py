@@ -36,8 +36,9 @@ class Row:
 
 @dataclass(frozen=True)
 class NaiveProblem:
-    """``brokers``: the eligible ones (alive, not removed), ascending. ``rack`` is empty when the
-    cluster has no racks. Rows are in ascending (topic, partition)."""
+    """``brokers``: the eligible ones (alive, not removed, in the broker set), ascending;
+    ``outside``: those alive that are not in the set. ``rack`` is empty when the cluster has no
+    racks. Rows are in ascending (topic, partition)."""
 
     brokers: tuple[int, ...]
     rack: Mapping[int, str]
@@ -45,6 +46,7 @@ class NaiveProblem:
     rows: tuple[Row, ...]
     spread_first: bool
     no_moves: bool
+    outside: frozenset[int] = frozenset()
 
     @cached_property
     def rack_sizes(self) -> Counter[str]:
@@ -92,7 +94,10 @@ def read_problem(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Naiv
         alive.add(new)
         if where is not None:
             rack[new] = where
-    eligible = tuple(sorted(alive - removed))
+    inside = set(options.get("broker_set", ())) or alive
+    if inside - {*brokers, *added}:
+        raise BadProblemError("a broker of the set is not in the cluster")
+    eligible = tuple(sorted((alive - removed) & inside))
     if not eligible:
         raise BadProblemError("no broker left")
 
@@ -129,6 +134,7 @@ def read_problem(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Naiv
         rows=tuple(rows),
         spread_first=options.get("spread", "cluster") == "topic",
         no_moves=bool(options.get("no_moves", False)),
+        outside=frozenset(alive - inside),
     )
 
 
@@ -214,12 +220,12 @@ def in_order(
 
 
 def pair(problem: NaiveProblem, replicas: Sequence[int]) -> tuple[int | None, int | None]:
-    """Who leads (the first of the list) and who takes over (the next one on an eligible broker);
-    None for nobody, and for a leader that is not eligible."""
+    """Who leads (the first of the list) and who takes over (the next one on a live broker); None
+    for nobody, and for a broker that is not eligible."""
     if replicas[0] not in problem.brokers:
         return None, None
-    live = [b for b in replicas if b in problem.brokers]
-    return live[0], live[1] if len(live) > 1 else None
+    live = [b for b in replicas[1:] if b in problem.brokers or b in problem.outside]
+    return replicas[0], live[0] if live and live[0] in problem.brokers else None
 
 
 def leader_counts(problem: NaiveProblem, lists: Lists) -> dict[int, int]:

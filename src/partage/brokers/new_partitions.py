@@ -10,6 +10,7 @@ more, without a proof. The rack rule is kept, and the stages are proven, as in e
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -105,7 +106,7 @@ class NewPartitions:
 
 
 def place(
-    cluster: Cluster,
+    cluster: Cluster | str | os.PathLike[str],
     topic: str,
     partitions: int,
     replication_factor: int | None = None,
@@ -113,10 +114,13 @@ def place(
 ) -> NewPartitions:
     """Where the new partitions of a topic go.
 
-    ``partitions``: how many the topic has then; ``replication_factor``: of a new topic, otherwise
-    that of the topic; ``brokers``: those that may get replicas, by default all live ones. Raises
+    ``cluster``: a Cluster or the path of its file, perhaps without partitions; ``partitions``: how
+    many the topic has then; ``replication_factor``: of a new topic, otherwise that of the topic;
+    ``brokers``: those that may get replicas, by default all live ones. Raises
     InputError.
     """
+    if not isinstance(cluster, Cluster):
+        cluster = Cluster.read(cluster, may_be_empty=True)
     if not is_topic(topic):
         raise InputError(f"topic {shown(topic)}", f"a name has {TOPIC_RULE}")
     existing = _existing(cluster, topic)

@@ -19,6 +19,26 @@ def broker_id(given: str | int) -> int:
         raise ValueError(f"expected a broker id from 0 to {MAX_COUNT}") from None
 
 
+class BrokerSet(tuple[int, ...]):
+    """Brokers, by id, ascending."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """``"1,2,3"`` or a sequence of ids."""
+        words = given.split(",") if isinstance(given, str) else given
+        if not isinstance(words, Sequence) or not words:
+            raise ValueError("expected broker ids separated by commas, for instance 1,2,3")
+        found = cls(sorted(map(broker_id, words)))
+        if len(set(found)) < len(found):
+            raise ValueError("a broker is given twice")
+        return found
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self))
+
+
 class NewBroker(NamedTuple):
     """A broker to add; ``rack``: None where brokers have no racks."""
 

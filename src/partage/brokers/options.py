@@ -32,6 +32,7 @@ from partage.brokers.declaration import (
 from partage.brokers.option_values import (
     LOAD_TOLERANCE,
     OF_LEADERS,
+    BrokerSet,
     LeaderRacks,
     LogDirOfBroker,
     NewBroker,
@@ -151,6 +152,15 @@ class PlanOptions:
         metavar="REGEX",
         help="Change only topics whose whole name matches.",
         panel=WHAT_CHANGES,
+    )
+    broker_set: Option[str | Sequence[int], BrokerSet | None] = Option(
+        BrokerSet.of,
+        None,
+        metavar="ID,…",
+        help="Keep the topics that may change on these brokers alone; others keep what they have "
+        "of topics that may not.",
+        panel=WHAT_CHANGES,
+        commands=(PLAN, COMPARE),
     )
     strategy: Option[str, str] = Option(
         text_of,
@@ -310,7 +320,7 @@ class PlanOptions:
     def _check_no_moves(self) -> None:
         if not self.no_moves:
             return
-        for name in ("remove_broker", "replace_broker", "replication_factor"):
+        for name in ("remove_broker", "replace_broker", "replication_factor", "broker_set"):
             if getattr(self, name):
                 raise InputError("no_moves", f"forbids the moves that `{name}` needs")
         used = ["relieve", "tolerance"] if self.by_load else []

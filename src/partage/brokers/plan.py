@@ -240,8 +240,11 @@ class Plan:
 
     def _broker_entries(self) -> list[dict[str, Any]]:
         excluded, added = self.problem.excluded, self.problem.added
+        outside = self.problem.outside
         return [
-            broker | {"excluded": bool(excluded[i]), "added": bool(added[i])}
+            broker
+            | {"excluded": bool(excluded[i]), "added": bool(added[i])}
+            | ({"outside": True} if outside is not None and outside[i] else {})
             for i, broker in enumerate(self.before.to_json()["brokers"])
         ]
 
@@ -485,10 +488,12 @@ def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Probl
     if part.bytes_in_per_second is not None and part.bytes_out_per_second is not None:
         both = Rates(np.array(part.bytes_in_per_second), np.array(part.bytes_out_per_second))
     excluded = np.array([broker.excluded for broker in file.brokers])
+    outside = np.array([broker.outside for broker in file.brokers])
     return Problem(
         cluster=before,
         options=PlanOptions(**options),
-        usable=before.alive & ~excluded,
+        usable=before.alive & ~excluded & ~outside,
+        outside=outside,
         excluded=excluded,
         added=np.array([broker.added for broker in file.brokers]),
         chosen=np.array(part.chosen),

@@ -42,7 +42,8 @@ class PlanLogDir(msgspec.Struct, frozen=True):
 
 
 class PlanBroker(msgspec.Struct, frozen=True):
-    """A broker. ``excluded``: must be empty after the plan; ``added``: by an option."""
+    """A broker. ``excluded``: must be empty after the plan; ``added``: by an option; ``outside``:
+    not in the broker set of the plan."""
 
     id: Int64
     rack: str | None = None
@@ -51,6 +52,7 @@ class PlanBroker(msgspec.Struct, frozen=True):
     alive: bool = True
     excluded: bool = False
     added: bool = False
+    outside: bool = False
     network_in_bytes_per_second: Int64 | None = None
     network_out_bytes_per_second: Int64 | None = None
     log_dirs: list[PlanLogDir] = []
@@ -58,15 +60,17 @@ class PlanBroker(msgspec.Struct, frozen=True):
     @property
     def usable(self) -> bool:
         """Whether it may hold replicas after the plan."""
-        return self.alive and not self.excluded
+        return self.alive and not self.excluded and not self.outside
 
     @property
     def status(self) -> str:
-        """``dead``, ``removed``, ``new`` or empty."""
+        """``dead``, ``removed``, ``outside``, ``new`` or empty."""
         if not self.alive:
             return "dead"
         if self.excluded:
             return "removed"
+        if self.outside:
+            return "outside"
         return "new" if self.added else ""
 
 

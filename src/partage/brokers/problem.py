@@ -52,7 +52,8 @@ class Problem:
     """A cluster and the options, resolved.
 
     - ``cluster``: the current placement, including brokers that the options add
-    - ``usable`` [B]: brokers that may hold replicas; ``excluded``, ``added`` [B]
+    - ``usable`` [B]: brokers that may hold replicas; ``excluded``, ``added`` [B]; ``outside`` [B]:
+      not in ``broker_set``
     - ``chosen`` [P]: partitions that may change; ``target`` [P]: required replicas
     - ``bytes_per_second`` [P]: measured incoming bytes per second, or None
     - ``rates``: what brokers receive and send; None where not known, unless ``balance`` is load
@@ -71,6 +72,7 @@ class Problem:
     bytes_per_second: Floats | None = None
     rates: Rates | None = None
     given: Ints | None = None
+    outside: Bools | None = None
     warnings: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
     clock: SearchClock = field(default_factory=SearchClock)
@@ -84,7 +86,8 @@ class Problem:
         cluster = cluster.with_brokers([*cluster.brokers, *brokers.added.values()])
         excluded = np.isin(cluster.broker_ids, list(brokers.excluded))
         added = np.isin(cluster.broker_ids, list(brokers.added))
-        usable = cluster.alive & ~excluded
+        outside = _outside(cluster, options)
+        usable = cluster.alive & ~excluded & ~outside
         if not usable.any():
             raise InputError("brokers", "none is left: all are removed or dead")
         given = None if options.reassignment is None else options.reassignment.on(cluster)
@@ -111,6 +114,7 @@ class Problem:
             target,
             bytes_per_second,
             given=given,
+            outside=outside,
         )
         if options.counts_loads or problem._loads_known:
             problem = problem.with_rates()
@@ -396,6 +400,17 @@ def _brokers(cluster: Cluster, options: PlanOptions) -> _Brokers:
         if pair.new in found.excluded:
             raise InputError(f"replace_broker {pair}", "the new broker is removed")
     return found
+
+
+def _outside(cluster: Cluster, options: PlanOptions) -> Bools:
+    """[B] whether a broker is not in ``broker_set``, where one is given."""
+    if options.broker_set is None:
+        return np.zeros(len(cluster.brokers), dtype=np.bool_)
+    inside = np.isin(cluster.broker_ids, options.broker_set)
+    if unknown := sorted(set(options.broker_set) - set(cluster.broker_ids.tolist())):
+        where = f"broker_set {options.broker_set}"
+        raise InputError(where, f"broker {unknown[0]} is not in the cluster")
+    return np.asarray(~inside)
 
 
 def _chosen(cluster: Cluster, topics: re.Pattern[str] | None) -> Bools:

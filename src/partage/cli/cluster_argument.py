@@ -20,7 +20,11 @@ ClusterOrRunning = Annotated[
 
 
 def cluster_or_running(
-    path: str | None, sizes: str | None, bootstrap_server: str | None, command_config: str | None
+    path: str | None,
+    sizes: str | None,
+    bootstrap_server: str | None,
+    command_config: str | None,
+    may_be_empty: bool = False,
 ) -> str | Cluster:
     """The path of the cluster's file, or without one the running cluster."""
     from partage.errors import InputError
@@ -45,4 +49,4 @@ def cluster_or_running(
         found = take_snapshot(admin, groups=False, throttles=False)
     for warning in found.warnings:
         output.print_aside(f"! {warning}")
-    return found.cluster()
+    return found.cluster(may_be_empty)

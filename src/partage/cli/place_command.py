@@ -47,7 +47,6 @@ def place(
         partage place orders --bootstrap-server localhost:9092 --partitions 24 --create
     """
     from partage.brokers.new_partitions import place as place_partitions
-    from partage.cluster import Cluster
     from partage.errors import InputError
     from partage.report.place_tables import print_placement
 
@@ -56,10 +55,9 @@ def place(
     chosen = None if brokers is None else _ids(brokers)
     with output.progress(quiet=json) as progress:
         progress("reading")
-        source = cluster_or_running(cluster, None, bootstrap_server, command_config)
-        known = source if isinstance(source, Cluster) else Cluster.read(source)
+        source = cluster_or_running(cluster, None, bootstrap_server, command_config, True)
         progress("placing")
-        found = place_partitions(known, topic, partitions, replication_factor, chosen)
+        found = place_partitions(source, topic, partitions, replication_factor, chosen)
     if not json:
         print_placement(found, output.console())
     if create:

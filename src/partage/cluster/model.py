@@ -85,28 +85,36 @@ class Cluster:
 
     @classmethod
     def read(
-        cls, path: str | os.PathLike[str], *, sizes: str | os.PathLike[str] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        sizes: str | os.PathLike[str] | None = None,
+        may_be_empty: bool = False,
     ) -> Cluster:
         """Read any CLUSTER form (plain JSON, Kafka's reassignment JSON, the text of
         ``kafka-topics.sh --describe``; ``.gz`` too) and, with ``sizes``, the replica sizes from
-        ``kafka-log-dirs.sh --describe``. Raises InputError."""
+        ``kafka-log-dirs.sh --describe``. ``may_be_empty``: accept a cluster without partitions, for
+        ``partage.place``. Raises InputError."""
         from partage.cluster import formats
 
-        cluster = cls._from_columns(formats.read_cluster_file(path), os.fspath(path))
+        columns = formats.read_cluster_file(path)
+        cluster = cls._from_columns(columns, os.fspath(path), may_be_empty)
         if sizes is None:
             return cluster
         return cluster.with_sizes_of(formats.read_log_dir_sizes(sizes), os.fspath(sizes))
 
     @classmethod
-    def from_json(cls, value: Any, where: str = "cluster") -> Cluster:
+    def from_json(
+        cls, value: Any, where: str = "cluster", *, may_be_empty: bool = False
+    ) -> Cluster:
         """The plain form ``{"brokers": [...], "partitions": [...]}``, or Kafka's reassignment form,
-        as parsed JSON. Raises InputError that names the place."""
+        as parsed JSON; ``may_be_empty`` as for ``read``. Raises InputError that names the place."""
         from partage.cluster import formats
 
-        return cls._from_columns(formats.parse_cluster_json(value, where), where)
+        return cls._from_columns(formats.parse_cluster_json(value, where), where, may_be_empty)
 
     @classmethod
-    def _from_columns(cls, columns: ClusterColumns, where: str) -> Cluster:
+    def _from_columns(cls, columns: ClusterColumns, where: str, may_be_empty: bool) -> Cluster:
         built = cls.build(
             columns.brokers,
             columns.topics,
@@ -117,6 +125,7 @@ class Cluster:
             columns.bytes_in,
             columns.bytes_out,
             columns.log_dirs,
+            may_be_empty,
         )
         ids = columns.topic_ids
         clients = None
@@ -146,12 +155,16 @@ class Cluster:
         bytes_in: Sequence[float | None] = (),
         bytes_out: Sequence[float | None] = (),
         log_dirs: Sequence[Sequence[str] | None] = (),
+        may_be_empty: bool = False,
     ) -> Cluster:
         """Validate and sort: one entry per partition in each sequence, brokers named by id. Rates
         (``bytes_in``, ``bytes_out``) and ``log_dirs`` may be empty."""
         ordered = _checked_brokers(brokers, where)
         ids = np.array([broker.id for broker in ordered], dtype=np.int64)
         count = len(partitions)
+        if count == 0 and may_be_empty:
+            none = np.zeros(0, dtype=np.int64)
+            return cls(ordered, (), none, none, np.zeros((0, 1), dtype=np.int64), none)
         if count == 0:
             raise InputError(where, "no partitions: nothing to plan")
         for name in set(topics):

@@ -39,6 +39,7 @@ def random_options(rng: random.Random) -> dict[str, Any]:
         ("spread", ("cluster", "topic")),
         ("leader_racks", (["a,b,c"], ["t=a,b,c"])),
         ("prefer_zone", (True,)),
+        ("broker_set", ("0,1,2,4,5", "0,1,2,3,4,5")),
         ("relieve", ("75%", "100%")),
         ("max_moves", (0, 1, 3, 1000)),
         ("max_bytes_moved", ("1", "9B", "1MB")),

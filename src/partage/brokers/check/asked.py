@@ -20,7 +20,7 @@ from partage.patterns import compile_pattern, matcher
 _WEEK = 7 * 86_400
 _MAX_COUNT, _MAX_BYTES = 2**31 - 1, 2**60
 _LIMITS = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
-_NEED_MOVES = ("remove_broker", "replace_broker", "replication_factor")
+_NEED_MOVES = ("remove_broker", "replace_broker", "replication_factor", "broker_set")
 _CHOICES = {
     "balance": ("replicas", "bytes", "load"),
     "leaders": ("count", "rate"),
@@ -43,7 +43,7 @@ class Asked:
     - ``added``: rack of each broker to add, by id; ``removed``: ids; ``replaced``: new id by old
     - ``removed_log_dirs``: broker ids and paths; ``balance_disks``: within ``log_dir_tolerance``
     - ``factors``: replication factor by topic, the general one under None
-    - ``topics``: whether a topic's name matches
+    - ``topics``: whether a topic's name matches; ``broker_set``: ids, empty for all brokers
     - ``leader_racks``: racks that may lead a topic, those of all topics under None
     - ``tolerances``: by resource, where every load is balanced
     - ``timed``: whether the search has a time limit
@@ -59,6 +59,7 @@ class Asked:
     removed_log_dirs: tuple[tuple[int, str], ...]
     factors: dict[str | None, int]
     topics: Callable[[str], bool]
+    broker_set: tuple[int, ...]
     no_moves: bool
     leader_racks: dict[str | None, tuple[str, ...]]
     prefer_zone: bool
@@ -99,6 +100,7 @@ class Asked:
             removed_log_dirs=tuple(words.several("remove_log_dir", _log_dir)),
             factors=words.mapping("replication_factor", _factor),
             topics=words.one("topics", _pattern) or (lambda topic: True),
+            broker_set=words.one("broker_set", _brokers) or (),
             no_moves=options.get("no_moves", False),
             leader_racks=words.mapping("leader_racks", _leader_racks),
             prefer_zone=options.get("prefer_zone", False),
@@ -329,6 +331,14 @@ def _number(word: str, least: int) -> int:
 
 def _broker(word: str) -> int:
     return _number(word, 0)
+
+
+def _brokers(word: str) -> tuple[int, ...]:
+    """``1,2,3``."""
+    found = tuple(map(_broker, word.split(",")))
+    if len(set(found)) < len(found):
+        raise ValueError
+    return found
 
 
 def _new_broker(word: str) -> tuple[int, str | None]:

@@ -46,6 +46,12 @@ def _broker_defects(plan: PlanColumns) -> Iterator[str]:
         for key, value in expected.items():
             if entry.get(key) != value:
                 yield _by_options(f"broker {identity}: {key}", entry.get(key), value)
+    if unknown := set(asked.broker_set) - set(entries):
+        yield f"{MARKER}: options.broker_set: broker {min(unknown)} is missing"
+    for identity, entry in entries.items():
+        outside = bool(asked.broker_set) and identity not in asked.broker_set
+        if entry.get("outside", False) is not outside:
+            yield _by_options(f"broker {identity}: outside", entry.get("outside", False), outside)
     held = {b for row in plan.before for b in row}
     for identity, entry in entries.items():
         if entry["added"] and identity in held:

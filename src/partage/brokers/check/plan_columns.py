@@ -61,7 +61,7 @@ class PlanColumns:
 
     - ``asked``: what the options ask for
     - ``ids``, ``rack``, ``disk``, ``capacity`` [B], ``alive``, ``usable`` [B]: neither dead nor
-      excluded; ``place``: position of each broker id
+      excluded nor outside the broker set; ``place``: position of each broker id
     - ``slots`` [E]: positions of the usable brokers; ``slot_of`` [B + 1]: the inverse, -1 for the
       others and for padding
     - ``topics``: names; ``topic``, ``number``, ``names``, ``chosen``, ``factor`` (replicas asked
@@ -101,7 +101,8 @@ class PlanColumns:
             raise MalformedError(f"{MARKER}: brokers: some have a rack and others have none")
         self.capacity = [Fraction(str(b["capacity"])) for b in brokers]
         self.alive = np.array([b["alive"] for b in brokers], dtype=np.bool_)
-        self.usable = self.alive & ~np.array([b["excluded"] for b in brokers], dtype=np.bool_)
+        barred = [b["excluded"] or b.get("outside", False) for b in brokers]
+        self.usable = self.alive & ~np.array(barred, dtype=np.bool_)
         self.slots = np.flatnonzero(self.usable)
         if not len(self.slots):
             raise MalformedError(f"{MARKER}: brokers: none is left, all are removed or dead")

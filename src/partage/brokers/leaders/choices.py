@@ -48,7 +48,7 @@ class Choices:
         item, column = np.nonzero(may_lead)
         fixed = np.flatnonzero(~free)
         leader = problem.broker_slot[lists[fixed, 0]]
-        follower = problem.broker_slot[next_live(lists[fixed], problem.usable)]
+        follower = problem.broker_slot[next_live(lists[fixed], problem.cluster.alive)]
         base = np.bincount(leader[leader >= 0], minlength=slots)
         pair = (leader >= 0) & (follower >= 0)
         pair_base = np.bincount(leader[pair] * slots + follower[pair], minlength=slots**2)

@@ -79,7 +79,7 @@ def prove_failures(
     or, if that is None, by rate or less fair.
     """
     orders = Orders(problem, choices, lists, leader, price)
-    follower = problem.broker_slot[next_live(lists[choices.open], problem.usable)]
+    follower = problem.broker_slot[next_live(lists[choices.open], problem.cluster.alive)]
     level = orders.levels(orders.counts, leader[orders.rows], follower[orders.rows])
     worst = int(level.max(initial=0))
     answer = orders.best(orders.counts, worst)

@@ -61,7 +61,10 @@ class _Search:
         rack = problem.cluster.rack[problem.slot_brokers]
         slots, racks = len(rack), len(problem.cluster.rack_names)
         on = problem.broker_slot[lists]
-        leader, follower = on[:, 0].copy(), problem.broker_slot[next_live(lists, problem.usable)]
+        leader, follower = (
+            on[:, 0].copy(),
+            problem.broker_slot[next_live(lists, problem.cluster.alive)],
+        )
         leader[rows], follower[rows] = pair // slots, pair % slots
         taker = _takers(on, leader, follower, rack)
         counts = np.bincount(leader[leader >= 0], minlength=slots)

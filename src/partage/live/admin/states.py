@@ -256,9 +256,10 @@ class Snapshot:
         seconds, samples = self.measured
         return {"rates": {"seconds": round(seconds, 3), "samples": samples}}
 
-    def cluster(self) -> Cluster:
-        """The input of a plan. Raises InputError for a cluster without partitions."""
-        return Cluster.from_json(self.to_json(), "the cluster")
+    def cluster(self, may_be_empty: bool = False) -> Cluster:
+        """The input of a plan. Raises InputError for a cluster without partitions, unless it may be
+        empty."""
+        return Cluster.from_json(self.to_json(), "the cluster", may_be_empty=may_be_empty)
 
     def __repr__(self) -> str:
         parts = [

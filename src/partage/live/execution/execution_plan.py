@@ -103,7 +103,7 @@ class ExecutionPlan:
             changes=changes,
             waves=waves,
             original_replicas=dict(zip(keys, map(tuple, columns.before), strict=True)),
-            excluded=tuple(broker.id for broker in file.brokers if broker.excluded),
+            excluded=tuple(b.id for b in file.brokers if b.excluded or b.outside),
             dead=tuple(broker.id for broker in file.brokers if not broker.alive),
             concurrency=concurrency if isinstance(concurrency, int) else 2,
             batch=batch if isinstance(batch, int) else None,
