@@ -90,3 +90,10 @@ def test_markup_in_names_stays_text():
     document = documents.unchanged()
     document["warnings"] = ["rack [red]a[/red] :smile: [/]"]
     assert "rack [red]a[/red] :smile: [/]" in printed(document)
+
+
+def test_fair_shares_of_unequal_brokers_are_a_range():
+    rows = [("t", n, [1], [1 + n % 3 // 2]) for n in range(9)]
+    shown = printed(documents.document([broker(1), broker(2, capacity=2)], rows))
+    (line,) = (line for line in shown.splitlines() if "fair share" in line)
+    assert line.split()[:3] == ["fair", "share", "3.0–6.0"]

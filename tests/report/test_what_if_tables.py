@@ -49,7 +49,22 @@ def failures(**of_racks: Sequence[float]) -> dict[str, Any]:
     lost = worst("broker", "214", (0, 0, 58), (0, 0, 21), (0, 0, 38))
     if of_racks:
         lost += worst("rack", "bac", (0, 21, 59), (0, 0, 27), (0, 3, 44))
-    return {"placements": _PLACEMENTS, "cannot": {}, "worst": lost, "percentiles": found}
+    about: dict[str, Any] = {"placements": _PLACEMENTS, "cannot": {}, "worst": lost}
+    return about | {"percentiles": found, "survivors": survivors()}
+
+
+def survivors(**more: Any) -> list[dict[str, Any]]:
+    """Brokers 1 and 2 of each placement: what they lead, and send with ``more``."""
+    loads = {"leaders": (10, 21, None), "out": (40e6, 90e6, "t-4")} if more else {}
+    return [
+        {"placement": name, "failure": "broker", "broker": broker, "load": load}
+        | {"before": before / broker, "after": after / broker, "fair": before, "hottest": hottest}
+        | {"fails": str(3 - broker), "band": None, "headroom": None}
+        | (more if load == "out" else {})
+        for name in _PLACEMENTS
+        for load, (before, after, hottest) in (loads or {"leaders": (10, 21, None)}).items()
+        for broker in (1, 2)
+    ]
 
 
 def growth() -> dict[str, Any]:
@@ -140,6 +155,33 @@ def test_what_the_worst_failure_costs(costs: list[Any], answer: list[str]) -> No
     value = failures() | {"worst": worst("broker", "214", *costs)}
     print_failures(value, PrintableConsole(file=out, width=160))
     assert out.getvalue().rpartition("\n\n")[2].splitlines() == answer
+
+
+def test_what_survivors_lead_after_the_worst_failure() -> None:
+    out = io.StringIO()
+    value = failures() | {"survivors": survivors(band=[38e6, 42e6], headroom=0.1)}
+    print_failures(value, PrintableConsole(file=out, width=120))
+    _, _, shown = out.getvalue().partition("Brokers if another one fails: exact")
+    lines = [" ".join(line.split()) for line in shown.splitlines() if line.strip()]
+    assert lines[0] == (
+        "broker leaders bytes out MB/s highest band fails hottest partition headroom"
+    )
+    assert lines[2:4] == [
+        "1 10 → 21 40.0 → 90.0 bytes out 225 95–105 2 t-4 10 %",
+        "2 5 → 10 20.0 → 45.0 bytes out 112 95–105 1 t-4 10 %",
+    ]
+    assert "Brokers if another one fails: generate" not in out.getvalue()
+    assert "what is then free of the network" in " ".join(out.getvalue().split())
+
+
+def test_without_rates_only_leaders_are_shown() -> None:
+    out = io.StringIO()
+    print_failures(failures(), PrintableConsole(file=out, width=120))
+    _, _, shown = out.getvalue().partition("Brokers if another one fails: exact")
+    lines = [" ".join(line.split()) for line in shown.splitlines() if line.strip()]
+    assert lines[0] == "broker leaders highest fails"
+    assert lines[2] == "1 10 → 21 leaders 210 2"
+    assert "hottest" not in out.getvalue()
 
 
 def test_a_wide_table_is_split_on_a_page() -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from partage.report import printing, units
 from partage.report.view import Load, View
 from partage.report.view.counting import Floats, Ints
-from partage.report.view.resources import common_band
+from partage.report.view.resources import DIFFERS, common_band
 
 MANY_BROKERS = 40
 """More brokers than this are summarised."""
@@ -73,16 +73,17 @@ def _fair(load: Load, plan: View) -> str:
     shares = np.unique(load.fair[plan.usable])
     if not len(shares):
         return units.MISSING
-    if len(shares) > 1 and shares[-1] - shares[0] > 1e-6 * shares[-1]:
-        return "by broker" if load.rows else "by capacity"
-    value = float(shares[-1])
-    return f"{value:,.1f}" if load.unit == "count" else _in_column(load, value)
+    differ = shares[-1] - shares[0] > 1e-6 * shares[-1]
+    ends = shares[[0, -1]].tolist() if differ else [float(shares[-1])]
+    if load.unit == "count":
+        return "–".join(f"{value:,.1f}" for value in ends)
+    return "–".join(_in_column(load, value) for value in ends)
 
 
 def _band(load: Load) -> str:
     band = common_band(load)
     if band is None:
-        return "by broker"
+        return DIFFERS
     return "–".join(dict.fromkeys(_in_column(load, end) for end in band))
 
 
@@ -108,7 +109,7 @@ def _changes(load: Load, divisor: float) -> list[Text]:
     old = [_text(load, value, divisor) for value in load.before.tolist()]
     new = [_text(load, value, divisor) for value in load.after.tolist()]
     nearer = np.abs(load.after - load.fair) < np.abs(load.before - load.fair)
-    return _arrows(old, new, nearer.tolist())
+    return arrows(old, new, nearer.tolist())
 
 
 def _failure_changes(plan: View) -> list[Text]:
@@ -117,10 +118,11 @@ def _failure_changes(plan: View) -> list[Text]:
 
     old = [text(value) for value in plan.worst_before.tolist()]
     new = [text(value) for value in plan.worst_after.tolist()]
-    return _arrows(old, new, (plan.worst_after <= plan.worst_before).tolist())
+    return arrows(old, new, (plan.worst_after <= plan.worst_before).tolist())
 
 
-def _arrows(old: Sequence[str], new: Sequence[str], better: Sequence[bool]) -> list[Text]:
+def arrows(old: Sequence[str], new: Sequence[str], better: Sequence[bool]) -> list[Text]:
+    """``before → after`` per broker, numbers aligned."""
     left, right = max(map(len, old), default=0), max(map(len, new), default=0)
     cells = []
     for was, now, good in zip(old, new, better, strict=True):

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.report import printing, units
+from partage.report.survivor_table import survivor_table, survivors_note
 
 Row = Mapping[str, Any]
 Show = Callable[[float], str]
@@ -99,10 +100,15 @@ def _worst_failures(value: Mapping[str, Any], console: Console) -> None:
         today, *plans = rows
         shown.append(f"Today the worst {failure} to lose is {today['fails']}: {_cost(today)}")
         if plans:
-            best = min(plans, key=lambda row: [row[name] for name in (*_COSTS, "leaders")])
+            best = _least(plans)
             shown.append(f"With {best['placement']} it is {best['fails']}: {_cost(best)}")
     for number, line in enumerate(shown):
         console.print(Text(line, "" if number else "bold"))
+
+
+def _least(plans: Iterable[Row]) -> Row:
+    """Of the worst failures with each plan, the one that costs least."""
+    return min(plans, key=lambda row: [row[name] for name in (*_COSTS, "leaders")])
 
 
 def _cost(row: Row) -> str:
@@ -139,6 +145,7 @@ def _failure_details(value: Mapping[str, Any], console: Console) -> None:
                 _columns("bytes_out_per_second_over_mean", "out/mean", _ENDS, units.decimal),
             ],
         )
+    _survivors(value, console)
     _cannot(value, console)
     rated = any(row["runs"] for row in value["percentiles"] if row["measure"] == _RATE)
     rates = "in, out: bytes per second that it receives and sends as leader; " if rated else ""
@@ -149,6 +156,24 @@ def _failure_details(value: Mapping[str, Any], console: Console) -> None:
         f"{rates}p50: the median failure. The worst to lose has the most partitions offline, then "
         "below min ISR, then on one survivor.",
     )
+
+
+def _survivors(value: Mapping[str, Any], console: Console) -> None:
+    """What brokers lead after the failure that adds most, today and with the best plan."""
+    worst = [row for row in value["worst"] if row["failure"] == "broker"]
+    shown = [worst[0], *([_least(worst[1:])] if worst[1:] else [])] if worst else []
+    for name in (row["placement"] for row in shown):
+        rows = [
+            row
+            for row in value["survivors"]
+            if row["placement"] == name and row["failure"] == "broker"
+        ]
+        title, table = survivor_table(rows)
+        console.print(Text(f"\n{title}: {name}", "bold"))
+        console.print()
+        console.print(table)
+    if shown:
+        _dim(console, f"\n{survivors_note(value['survivors'])}")
 
 
 def print_growth(value: Mapping[str, Any], console: Console) -> None:

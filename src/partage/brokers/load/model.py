@@ -182,6 +182,15 @@ def capacity_for(problem: Problem, name: str) -> list[Fraction]:
     return [problem.cluster.brokers[b].capacity for b in problem.slot_brokers.tolist()]
 
 
+def capacity_by(problem: Problem, name: str) -> Floats:
+    """[B] the same of every broker: what all usable ones have for it, else the ``capacity``."""
+    known = known_capacity(problem, name) is not None
+    brokers = problem.cluster.brokers
+    return np.array(
+        [float((capacity_of(one, name) or 0) if known else one.capacity) for one in brokers]
+    )
+
+
 def known_capacity(problem: Problem, name: str) -> list[Fraction] | None:
     """[E] what each usable broker has for a resource; None unless it is known of all of them."""
     brokers = [problem.cluster.brokers[b] for b in problem.slot_brokers.tolist()]

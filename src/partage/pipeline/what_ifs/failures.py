@@ -29,10 +29,11 @@ import pyarrow as pa
 
 from partage.errors import InputError
 from partage.pipeline.what_ifs.placements import Ints, Placement, Placements, loads, over_mean
+from partage.pipeline.what_ifs.survivors import BROKER, RACK, survivors
 
 MIN_ISR = 2
 
-BROKER, RACK, PAIR = "broker", "rack", "pair"
+PAIR = "pair"
 
 _NO_THRESHOLDS: Mapping[str, float] = {}
 
@@ -158,6 +159,7 @@ class Failures:
             "seed": self.seed,
             "placements": [placement.name for placement in self.placements.each],
             "cannot": dict(self.placements.cannot),
+            "survivors": survivors(self.placements),
         }
 
 

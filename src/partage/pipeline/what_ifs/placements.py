@@ -54,9 +54,12 @@ class Placements:
     """Several placements of one cluster of B brokers, P partitions and T topics.
 
     - ``broker_ids``, ``disk_bytes`` (-1 unknown), ``rack`` (into ``racks``): [B]
-    - ``topic`` [P]; ``size_bytes`` [P], -1 unknown
+    - ``topic`` [P] (into ``topic_names``) and ``number`` [P]; ``size_bytes`` [P], -1 unknown
     - ``bytes_per_second`` [P]: what producers write; ``bytes_out_per_second`` [P]: what the leader
       sends to consumers and followers; None: not measured
+    - ``capacity`` [B]: by load, that by which fair shares are in proportion; ``network_out`` [B]:
+      bytes per second, -1 unknown; ``bands``: by load, the lowest and the highest of a broker [B],
+      -1 where it has none
     - ``cannot``: strategies that have no plan, and the reason
     """
 
@@ -66,10 +69,14 @@ class Placements:
     rack: Ints
     racks: tuple[str, ...]
     topic: Ints
-    topics: int
+    topic_names: tuple[str, ...]
+    number: Ints
     size_bytes: Ints
     bytes_per_second: Floats | None
     bytes_out_per_second: Floats | None
+    capacity: Mapping[str, Floats]
+    network_out: Floats
+    bands: Mapping[str, tuple[Floats, Floats]]
     cannot: Mapping[str, str]
 
     @classmethod
@@ -90,12 +97,56 @@ class Placements:
             rack=cluster.rack,
             racks=cluster.rack_names,
             topic=cluster.topic,
-            topics=len(cluster.topics),
+            topic_names=tuple(cluster.topics),
+            number=cluster.partition,
             size_bytes=cluster.size_bytes,
             bytes_per_second=bytes_in,
             bytes_out_per_second=bytes_out,
+            capacity=_capacity(problem),
+            network_out=np.array([broker.network_out or -1 for broker in cluster.brokers], float),
+            bands=_bands(problem),
             cannot={name: why for name, why in answers.items() if isinstance(why, str)},
         )
+
+    @property
+    def topics(self) -> int:
+        """T."""
+        return len(self.topic_names)
+
+    @property
+    def led(self) -> dict[str, Floats]:
+        """By load of leaders that is known, what each partition adds [P]."""
+        rates = {"out": self.bytes_out_per_second, "leader_in": self.bytes_per_second}
+        return {"leaders": np.ones(len(self.topic))} | {
+            name: own for name, own in rates.items() if own is not None
+        }
+
+    def name_of(self, row: int) -> str:
+        """The partition of a row, as ``topic-3``."""
+        return f"{self.topic_names[self.topic[row]]}-{self.number[row]}"
+
+
+def _capacity(problem: Problem) -> dict[str, Floats]:
+    """[B] by which fair shares are in proportion, by load of leaders."""
+    from partage.brokers.load.model import LED, capacity_by  # workers need no solver
+
+    return {name: capacity_by(problem, name) for name in LED}
+
+
+def _bands(problem: Problem) -> dict[str, tuple[Floats, Floats]]:
+    """The bands of the loads of leaders, if the plans aim at them."""
+    from partage.brokers.load.model import LED, LoadModel
+
+    if not problem.options.by_load:
+        return {}
+    model, found = LoadModel.of(problem), {}
+    for k, name in enumerate(LED):
+        bits = 0 if name == "leaders" else -model.rate_bits
+        ends = np.full((2, len(problem.cluster.brokers)), -1.0)
+        whole = np.stack((model.led_bands.low[k], model.led_bands.high[k]))
+        ends[:, problem.slot_brokers] = np.ldexp(whole.astype(float), bits)
+        found[name] = (ends[0], ends[1])
+    return found
 
 
 def _rates_of_leaders(problem: Problem) -> tuple[Floats | None, Floats | None]:

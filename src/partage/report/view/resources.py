@@ -43,6 +43,10 @@ HIGHEST_NOTE = (
 )
 
 
+DIFFERS = "differs"
+"""A band that is not the same for every broker."""
+
+
 @dataclass(frozen=True)
 class ResourceRow:
     """A load over all brokers as text; ``within``: whether every broker is in its band (None, with
@@ -158,6 +162,6 @@ def common_band(load: Load) -> tuple[float, float] | None:
 
 
 def band_text(load: Load) -> str:
-    """That band, or that it differs from broker to broker."""
+    """That band, or that it differs from broker to broker, as capacities do."""
     band = common_band(load)
-    return "by broker" if band is None else load.span(np.array(band))
+    return DIFFERS if band is None else load.span(np.array(band))
