@@ -15,7 +15,7 @@ from partage.brokers.strategies import strategy_named
 from partage.cluster import Cluster
 from partage.errors import InputError
 from partage.period import shown
-from partage.units import plural
+from partage.units import listed, plural
 
 if TYPE_CHECKING:
     from partage.measured_loads import Measured, Profile
@@ -31,7 +31,7 @@ def posed(
     if options.strategy == GIVEN and options.reassignment is None:
         raise InputError(f"strategy {GIVEN}", "needs replica lists: give `reassignment`")
     if profile is None:
-        return Problem.resolve(cluster, options)
+        return _with_tiers(Problem.resolve(cluster, options))
     from partage.measured_loads import Profile
 
     if not isinstance(profile, Profile):
@@ -50,6 +50,17 @@ def posed(
         loads.insert(0, f"rates: {profile.rates}")
     problem.loads[:0] = loads
     problem.warnings.extend(warnings + _measured_warnings(measured))
+    return _with_tiers(problem)
+
+
+def _with_tiers(problem: Problem) -> Problem:
+    """The problem, with a sentence about remote storage where topics have it."""
+    tiered = sorted(problem.cluster.tiered)
+    if tiered:
+        problem.loads.append(
+            f"sizes of {plural(len(tiered), 'topic')} with remote storage ({listed(tiered, 3)}): "
+            "what is on brokers, and a move copies"
+        )
     return problem
 
 
@@ -72,12 +83,21 @@ def _sized(
         loads.append(f"sizes: log dirs, {shown(measured.sampled)}{ahead}")
     counted = (sizes < 0) & (measured.bytes >= 0)
     if counted.any():
-        sizes = np.where(counted, measured.bytes, sizes)
+        local = np.minimum(measured.bytes, _most_local(cluster))
+        sizes = np.where(counted, local, sizes)
         warnings.append(
             "sizes that the cluster file lacks are taken from the profile: the bytes of the "
             "records measured, which retention may since have dropped"
         )
     return cluster.with_sizes(sizes), loads, warnings
+
+
+def _most_local(cluster: Cluster) -> npt.NDArray[np.int64]:
+    """[P] the most bytes of a replica that stay on its broker, where remote storage takes the rest;
+    no limit elsewhere."""
+    most = [cluster.tiered.get(topic) for topic in cluster.topics]
+    limits = [np.iinfo(np.int64).max if one is None else one for one in most]
+    return np.array(limits, dtype=np.int64)[cluster.topic]
 
 
 def _read(cluster: Cluster, bytes_out: npt.NDArray[np.float64]) -> tuple[Cluster, int]:

@@ -59,6 +59,8 @@ class ClusterColumns:
     - ``log_dirs``: paths in the order of the replicas, None where not given; empty: this form has
       none
     - ``clients``: where producers and consumers are, where given
+    - ``tiered``: topics with remote storage, and the most bytes of a partition that stay on a
+      broker, None where not given
     - ``notes``: what a reader of the file should know about it
     """
 
@@ -75,6 +77,7 @@ class ClusterColumns:
     bytes_out: Sequence[float | None] = ()
     log_dirs: Sequence[Sequence[str] | None] = ()
     clients: ClientsEntry | None = None
+    tiered: Mapping[str, int | None] = field(default_factory=dict)
 
 
 Shares: TypeAlias = dict[
@@ -92,6 +95,10 @@ class ClientsEntry(Struct, forbid_unknown_fields=True):
 
     topics: dict[str, _TopicClientsEntry]
     closest_replica: bool = False
+
+
+class _TieredEntry(Struct, forbid_unknown_fields=True):
+    local_retention_bytes: Size | None = None
 
 
 class PartitionEntry(Struct):
@@ -135,6 +142,7 @@ class _ClusterFile(Struct):
     cluster_id: str | None = None
     topic_ids: dict[str, Name] = {}
     clients: ClientsEntry | None = None
+    tiered_topics: dict[str, _TieredEntry] = {}
 
 
 class _LogDirReplica(Struct, rename="camel"):
@@ -166,6 +174,10 @@ _DESCRIBE_LINE = re.compile(
 _DESCRIBE_HEAD = re.compile(
     r"\s*+Topic:\s*+(?P<topic>\S++)(?:\s++TopicId:\s*+(?P<id>\S*+))?+"
     r"\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})",
+    re.ASCII,
+)
+_SETTING = re.compile(
+    r"(?<=[\s,])(remote\.storage\.enable|(?:local\.)?retention\.bytes)=(true|false|-?\d{1,19})",
     re.ASCII,
 )
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
@@ -221,6 +233,9 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         bytes_out=[row.bytes_out_per_second for row in rows],
         log_dirs=[row.log_dirs for row in rows],
         clients=file.clients,
+        tiered={
+            topic: _whole(one.local_retention_bytes) for topic, one in file.tiered_topics.items()
+        },
     )
 
 
@@ -261,6 +276,7 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
     replicas: list[list[int]] = []
     announced: dict[str, int] = {}
     topic_ids: dict[str, str] = {}
+    tiered: dict[str, int | None] = {}
     short: list[str] = []
     for i, line in enumerate(text.splitlines(), start=1):
         if not line.lstrip().startswith("Topic:"):
@@ -291,6 +307,9 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
                     problem = f"TopicId {shown(head['id'])}: expected 22 letters, digits, - or _"
                     raise InputError(where, f"line {i}: {problem}")
                 topic_ids[head["topic"]] = _as_uuid(head["id"])
+            settings = dict(_SETTING.findall(line))
+            if settings.get("remote.storage.enable") == "true":
+                tiered[head["topic"]] = _local_bytes(settings)
         else:
             raise InputError(where, f"line {i}: expected 'Topic: … Partition: … Replicas: 1,2'")
     if not topics:
@@ -307,8 +326,25 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
     notes = (_out_of_sync(short),) if short else ()
     brokers = _named_brokers(replicas)
     return ClusterColumns(
-        brokers, topics, numbers, replicas, None, False, topic_ids=topic_ids, notes=notes
+        brokers,
+        topics,
+        numbers,
+        replicas,
+        None,
+        False,
+        topic_ids=topic_ids,
+        notes=notes,
+        tiered=tiered,
     )
+
+
+def _local_bytes(settings: Mapping[str, str]) -> int | None:
+    """The most bytes of a partition that stay on a broker; -2 stands for ``retention.bytes``."""
+    for name in ("local.retention.bytes", "retention.bytes"):
+        limit = settings.get(name, "-2")
+        if limit.lstrip("-").isdigit() and limit != "-2":
+            return int(limit) if 0 <= int(limit) <= MAX_BYTES else None
+    return None
 
 
 def read_log_dir_sizes(path: str | os.PathLike[str]) -> dict[tuple[str, int], int]:

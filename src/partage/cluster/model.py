@@ -58,6 +58,8 @@ class Cluster:
     - ``cluster_id``, ``topic_ids`` (by name): Kafka's ids, where known (from a snapshot)
     - ``racks_known``: False where the file format cannot contain racks
     - ``notes``: what a reader of its file should know about it
+    - ``tiered``: topics with remote storage, and the most bytes of a partition that stay on a
+      broker, None where not known
     - ``clients``: in which racks the clients of topics are; None where not known
     - ``log_dirs``: [P, R] the log dir of each replica as its position in the broker's ``log_dirs``,
       -1 where unknown; None where no broker is known to have several
@@ -80,6 +82,7 @@ class Cluster:
     bytes_out: Floats | None = None
     log_dirs: Ints | None = None
     clients: Clients | None = None
+    tiered: Mapping[str, int | None] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ reading
 
@@ -127,7 +130,7 @@ class Cluster:
             columns.log_dirs,
             may_be_empty,
         )
-        ids = columns.topic_ids
+        ids, tiered = columns.topic_ids, columns.tiered
         clients = None
         if columns.clients is not None:
             given = columns.clients.topics.items()
@@ -141,6 +144,7 @@ class Cluster:
             topic_ids={topic: ids[topic] for topic in built.topics if topic in ids},
             notes=columns.notes,
             clients=clients,
+            tiered={topic: tiered[topic] for topic in built.topics if topic in tiered},
         )
 
     @classmethod
@@ -363,6 +367,10 @@ class Cluster:
         known: dict[str, Any] = {"cluster_id": self.cluster_id, "topic_ids": dict(self.topic_ids)}
         if self.clients is not None:
             known["clients"] = self.clients.to_json()
+        known["tiered_topics"] = {
+            topic: {} if most is None else {"local_retention_bytes": most}
+            for topic, most in self.tiered.items()
+        }
         return {key: value for key, value in known.items() if value} | {
             "brokers": [
                 {
