@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import partage
 from partage.errors import InputError
 from partage.producers import Keys
+from partage.producers.keys import AFTER
 from tests.profiles import examples
 
 KEYS = [b"a", None, b"", b"foobar", b"a", b"x" * 40, None, b"\x00\xff"]
@@ -96,8 +97,8 @@ def test_a_slice_takes_no_more_than_its_own_bytes() -> None:
     large = pa.array([b"%06d" % n for n in range(10_000)])
     chunks = pa.chunked_array([large[at : at + 10] for at in range(0, 10_000, 10)])
     for few in (large[5_000:5_002], large[-2:], large.cast(pa.binary(6))[5_000:5_002]):
-        assert len(Keys.of(few).data) <= 2 * 6 + 4
-    assert len(Keys.of(chunks).data) <= 1_000 * (10 * 6 + 4)
+        assert len(Keys.of(few).data) <= 2 * 6 + AFTER
+    assert len(Keys.of(chunks).data) <= 1_000 * (10 * 6 + AFTER)
     assert listed(Keys.of(chunks)) == large.to_pylist()
     assert partage.partition(chunks, 99).tolist() == partage.partition(large, 99).tolist()
 

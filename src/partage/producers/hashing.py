@@ -3,20 +3,21 @@
 Each exists for one key, and for many keys at once in numpy.
 
 Many keys are hashed in blocks that fit into the processor's cache. The keys of a block are sorted,
-longest first, and hashed together: step j processes unit j (a word of four bytes, or one byte) of
-every key that is long enough, which are the first ones of the block. A step on few keys takes
-almost as long as one on many, so the few keys that are much longer than the others are hashed one
-by one.
+longest first, and hashed together: step j processes the j-th word of four bytes of every key that
+is long enough, which are the first ones of the block. A step on few keys takes almost as long as
+one on many, so the few keys that are much longer than the others are hashed one by one. Keys that
+fit into one block are sorted once for all hashes.
 
 Sources: murmur2 is Austin Appleby's MurmurHash2 with the seed of Kafka's Java client
-(``org.apache.kafka.common.utils.Utils.murmur2``); CRC32 is that of zlib, which librdkafka uses;
-FNV-1a is Fowler, Noll and Vo's, with their offset and prime, in librdkafka and Sarama.
+(``org.apache.kafka.common.utils.Utils.murmur2``); CRC32 is that of zlib, which librdkafka uses,
+worked out by tables for several bytes at a time (Sarwate; Kounavis and Berry); FNV-1a is Fowler,
+Noll and Vo's, with their offset and prime, in librdkafka and Sarama.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, reduce
 from weakref import WeakKeyDictionary
@@ -24,7 +25,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from partage.producers.keys import Bytes, Ints, Keys
+from partage.producers.keys import AFTER, Bytes, Ints, Keys
 
 Words = npt.NDArray[np.uint32]
 
@@ -79,12 +80,12 @@ def fnv1a(key: bytes) -> int:
 
 def murmur2_of(keys: Keys) -> Words:
     """[N] ``murmur2`` of each key, a null key as an empty one."""
-    return _by_blocks(keys, _WORD, _murmur2_block, murmur2)
+    return _by_blocks(keys, _murmur2_block, murmur2)
 
 
 def crc32_of(keys: Keys) -> Words:
     """[N] ``crc32`` of each key, a null key as an empty one."""
-    return _by_blocks(keys, _WORD, _crc32_block, crc32)
+    return _by_blocks(keys, _crc32_block, crc32)
 
 
 def fnv1a_of(keys: Keys) -> Words:
@@ -94,7 +95,7 @@ def fnv1a_of(keys: Keys) -> Words:
     """
     found = _FNV1A_OF.get(keys)
     if found is None:
-        found = _FNV1A_OF[keys] = _by_blocks(keys, 1, _fnv1a_block, fnv1a)
+        found = _FNV1A_OF[keys] = _by_blocks(keys, _fnv1a_block, fnv1a)
         found.flags.writeable = False
     return found
 
@@ -106,58 +107,117 @@ _FNV1A_OF: WeakKeyDictionary[Keys, Words] = WeakKeyDictionary()
 class _Block:
     """Some keys, longest first.
 
-    - ``data`` and ``word``: the bytes of all keys, and the little-endian word at each of them
-    - ``start``, ``length``: of the keys of the block
-    - ``having``: for each step j, how many keys have the whole unit j
+    - ``rows``: of the keys of the block among all keys
+    - ``length``: of each key
+    - ``having``: for each n, how many keys have byte n, up to the last byte that is not only of
+      long keys
+    - ``words``: for each j, the little-endian word of the bytes from 4·j of the keys that have the
+      first of them; what follows a key in its last word is undefined
+    - ``tail``, ``rest``: the bytes of each key after its last full word, as a word; how many
+    - ``long``: the first keys of the block, which are too long for ``having`` and ``words``
     """
 
-    data: Bytes
-    word: Words
-    start: Ints
+    rows: slice | Ints
     length: Ints
     having: list[int]
+    words: list[Words]
+    tail: Words
+    rest: Ints
+    long: list[bytes]
 
-    def tail(self) -> tuple[Words, Ints]:
-        """The rest of each key after its last full word: as a word, and its number of bytes."""
-        rest = self.length & (_WORD - 1)  # faster than % _WORD
-        return self.word[self.start + (self.length - rest)] & _TAIL[rest], rest
+    def steps(self) -> Iterator[Words]:
+        """The word of each step, of the keys that have all four bytes of it."""
+        for word, count in zip(self.words, self.having[_WORD - 1 :: _WORD], strict=False):
+            yield word[:count]
 
 
 def _by_blocks(
-    keys: Keys, unit: int, hash_block: Callable[[_Block], Words], hash_one: Callable[[bytes], int]
+    keys: Keys, hash_block: Callable[[_Block], Words], hash_one: Callable[[bytes], int]
 ) -> Words:
-    """``unit``: the bytes that a step processes."""
     hashed = np.empty(len(keys), dtype=np.uint32)
-    data = _padded(keys)
-    word: Words = np.ndarray(len(data) - _WORD + 1, dtype="<u4", buffer=data, strides=(1,))
-    for at in range(0, len(keys), BLOCK):
-        part = keys.length[at : at + BLOCK]
-        order = _longest_first(part)
-        start, length = keys.start[at : at + BLOCK][order], part[order]
-        units = length // unit
-        # as many steps as all but a few keys need
-        limit = max([FEW, *units[FEW : FEW + 1].tolist()])
-        having = len(units) - np.cumsum(np.bincount(np.minimum(units, limit)))[:limit]
-        found = hash_block(_Block(data, word, start, length, having.tolist()))
-        for row in range(int(np.count_nonzero(units > limit))):
-            found[row] = hash_one(data[start[row] : start[row] + length[row]].tobytes())
-        hashed[at : at + BLOCK][order] = found
+    for block in _blocks(keys):
+        found = hash_block(block)
+        found[: len(block.long)] = [hash_one(key) for key in block.long]
+        hashed[block.rows] = found
     return hashed
 
 
+def _blocks(keys: Keys) -> Iterable[_Block]:
+    """The keys in blocks; kept for the next hash if it is only one."""
+    blocks = _BLOCKS_OF.get(keys)
+    if blocks is None:
+        blocks = _new_blocks(keys)
+        if len(keys) <= BLOCK:
+            blocks = _BLOCKS_OF[keys] = list(blocks)
+    return blocks
+
+
+_BLOCKS_OF: WeakKeyDictionary[Keys, Iterable[_Block]] = WeakKeyDictionary()
+
+
+def _new_blocks(keys: Keys) -> Iterator[_Block]:
+    data = _padded(keys)
+    for at in range(0, len(keys), BLOCK):
+        start, length = keys.start[at : at + BLOCK], keys.length[at : at + BLOCK]
+        order = _longest_first(length)
+        rows: slice | Ints = slice(at, at + BLOCK)
+        if order is not None:
+            rows, start, length = at + order, start[order], length[order]
+        # as many bytes as all but a few keys need
+        limit = _WORD * max([FEW, *(length[FEW : FEW + 1] // _WORD + 1).tolist()])
+        counts = len(length) - np.cumsum(np.bincount(np.minimum(length, limit)))
+        having = counts[:-1].tolist()
+        words = list(_words(data, start, having[::_WORD]))
+        tail, rest = np.zeros(len(length), dtype=np.uint32), length & (_WORD - 1)
+        for word, ends in zip(words, [*having[_WORD - 1 :: _WORD], 0], strict=False):
+            tail[ends : len(word)] = word[ends:]
+        tail &= _TAIL[rest]
+        yield _Block(
+            rows,
+            length,
+            having,
+            words,
+            tail,
+            rest,
+            [
+                data[first : first + count].tobytes()
+                for first, count in zip(start[:FEW].tolist(), length[:FEW].tolist(), strict=True)
+                if count >= limit
+            ],
+        )
+
+
+def _words(data: Bytes, start: Ints, counts: list[int]) -> Iterator[Words]:
+    """For each j, the words 4·j bytes after the first ``counts[j]`` positions in ``data``.
+
+    A word is put together from two aligned ones, as numpy is slow to read others.
+    """
+    aligned = data.view("<u4")
+    at, offset = start >> 2, (start.astype(np.uint32) & np.uint32(3)) << np.uint32(3)
+    other = np.uint32(32) - offset
+    low = aligned.take(at)
+    for count in counts:
+        at = at[:count] + 1
+        high = aligned.take(at)
+        yield low[:count] >> offset[:count] | high << other[:count]
+        low = high
+
+
 def _padded(keys: Keys) -> Bytes:
-    """The bytes, with at least a word after the last key, so that a word can be read at any key."""
-    end = int((keys.start + keys.length).max(initial=0))
-    if end + _WORD <= len(keys.data):
-        return keys.data
-    return np.concatenate([keys.data[:end], np.zeros(_WORD, dtype=np.uint8)])
+    """The bytes as whole aligned words, with two of them after the last key, so that any word can
+    be read at any key."""
+    end = int((keys.start + keys.length).max(initial=0)) + AFTER & -_WORD
+    if end <= len(keys.data) and keys.data.ctypes.data % _WORD == 0:
+        return keys.data[:end]
+    there = keys.data[:end]
+    return np.concatenate([there, np.zeros(end - len(there), dtype=np.uint8)])
 
 
-def _longest_first(length: Ints) -> Ints | slice:
-    """The order of the keys; a slice if all have the same length."""
+def _longest_first(length: Ints) -> Ints | None:
+    """The order of the keys; None if all have the same length."""
     longest = int(length.max())
     if longest == int(length.min()):
-        return slice(None)
+        return None
     short = np.min_scalar_type(longest)  # numpy sorts small integers by counting
     return np.argsort((longest - length).astype(short), kind="stable")
 
@@ -165,17 +225,15 @@ def _longest_first(length: Ints) -> Ints | slice:
 def _murmur2_block(block: _Block) -> Words:
     factor = np.uint32(_MURMUR2_FACTOR)
     state = np.uint32(_MURMUR2_SEED) ^ block.length.astype(np.uint32)
-    for j, count in enumerate(block.having):
-        word = block.word[block.start[:count] + j * _WORD]
-        word *= factor
+    for step in block.steps():
+        word = step * factor
         word ^= word >> np.uint32(24)
         word *= factor
-        part = state[:count]
+        part = state[: len(word)]
         part *= factor
         part ^= word
-    word, rest = block.tail()
-    state ^= word
-    state *= np.where(rest > 0, factor, np.uint32(1))
+    state ^= block.tail
+    state *= np.where(block.rest > 0, factor, np.uint32(1))
     state ^= state >> np.uint32(13)
     state *= factor
     state ^= state >> np.uint32(15)
@@ -185,23 +243,24 @@ def _murmur2_block(block: _Block) -> Words:
 def _crc32_block(block: _Block) -> Words:
     low, high = _crc32_tables()
     state = np.full(len(block.length), _ALL, dtype=np.uint32)
-    for j, count in enumerate(block.having):
-        mixed = state[:count] ^ block.word[block.start[:count] + j * _WORD]
-        state[:count] = low[mixed & np.uint32(0xFFFF)] ^ high[mixed >> np.uint32(16)]
-    word, rest = block.tail()
-    byte_table = _crc32_bytes()
-    for j in range(_WORD - 1):
-        row = np.flatnonzero(rest > j)
-        byte = (state[row] ^ word[row] >> np.uint32(8 * j)) & np.uint32(0xFF)
-        state[row] = byte_table[byte] ^ state[row] >> np.uint32(8)
-    return ~state
+
+    def after(word: Words) -> Words:
+        """The register after a word, starting from 0."""
+        return low.take(word & np.uint32(0xFFFF)) ^ high.take(word >> np.uint32(16))
+
+    for word in block.steps():
+        state[: len(word)] = after(state[: len(word)] ^ word)
+    # zero bytes change nothing as long as the register is 0: the tail is the end of a word
+    bits = (block.rest * 8).astype(np.uint32)
+    tail = (state & _TAIL[block.rest] ^ block.tail) << np.uint32(32) - bits
+    return ~(after(tail) ^ state >> bits)
 
 
 def _fnv1a_block(block: _Block) -> Words:
     state = np.full(len(block.length), _FNV1A_OFFSET, dtype=np.uint32)
-    for j, count in enumerate(block.having):
-        part = state[:count]
-        part ^= block.data[block.start[:count] + j]
+    for n, count in enumerate(block.having):
+        word, part = block.words[n // _WORD][:count], state[:count]
+        part ^= word >> np.uint32(n % _WORD * 8) & np.uint32(0xFF)
         part *= np.uint32(_FNV1A_PRIME)
     return state
 

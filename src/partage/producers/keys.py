@@ -23,8 +23,8 @@ Bools = npt.NDArray[np.bool_]
 WHERE = "keys"
 EXPECTED = "expected keys as bytes or None"
 
-AFTER = 4
-"""Bytes after the last key that are kept if the buffer has them: a hash may read a whole word."""
+AFTER = 8
+"""Bytes after the last key that are kept if the buffer has them: a hash may read whole words."""
 
 BYTES = (bytes, bytearray, memoryview)
 """Accepted types of one key."""
