@@ -41,6 +41,7 @@ def profile(
     max_rejected: int | str | None = None,
     columns: Mapping[str, str] | None = None,
     skip_damaged: bool = False,
+    approximate: bool = False,
     append: bool = False,
     overwrite: bool = False,
     command_config: Path | None = None,
@@ -56,6 +57,7 @@ def profile(
     - ``max_rejected``: fail if more rows are rejected: a number, or a share such as ``"0.1%"``
     - ``columns``: those of files that are called otherwise: ``{"key": "payload.id"}``;
       ``skip_damaged``: leave out damaged files
+    - ``approximate``: estimate distinct and hottest keys, faster
     - ``append``: add only what is new since the last run: files of records, offsets of Kafka
     - ``overwrite``: replace an existing profile
     - ``command_config``: client properties for ``kafka://``
@@ -70,6 +72,8 @@ def profile(
 
     if append and (sizes or lags):
         raise InputError("`append`", f"measures records, not {'sizes' if sizes else 'lags'}")
+    if append and approximate:
+        raise InputError("`append`", "adds exact counts of keys: leave out `approximate`")
     config = None if command_config is None else os.fspath(command_config)
     paths = configured(_paths(records), config)
     period = Period.of(since, until)
@@ -90,7 +94,7 @@ def profile(
             append_profile(session, paths, out, read_offsets=offsets_of(paths), **common)
         else:
             samples: dict[str, Any] = {"sizes": _paths(sizes), "lags": _paths(lags)}
-            write_profile(session, paths, out, **samples, **common)
+            write_profile(session, paths, out, approximate=approximate, **samples, **common)
     return Profile.read(out)
 
 

@@ -247,6 +247,7 @@ def test_a_directory_with_other_files(refused: Refused, small: str, tmp_path: Pa
         (("--lags", "s.csv"), "--append: measures records, not --lags"),
         (("--table", "t"), "--append: does not know what is new in a --table: leave it out"),
         (("r.jsonl", "--format", "json"), "--append: needs a profile in Parquet, found --format j"),
+        (("r.jsonl", "--approximate"), "--append: adds exact counts of keys: leave out --approxim"),
         ((), "no records given: name files, folders or kafka://HOST/TOPIC"),
     ],
 )

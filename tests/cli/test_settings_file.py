@@ -24,6 +24,7 @@ CONFIRM = {"apply", "create", "force", "overwrite", "yes"}
 HARMLESS_FLAGS = {
     *(
         "append",
+        "approximate",
         "assignor",
         "balance-disks",
         "client-log",

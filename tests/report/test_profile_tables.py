@@ -27,3 +27,15 @@ def test_what_happened_to_topics_between_two_runs() -> None:
         "topic payments was created again: its records are added to those of the one before",
         "the next offset of orders-3 went back from 1,200 to 900: records are lost in Kafka",
     ]
+
+
+def test_the_bounds_of_estimates() -> None:
+    console = Console(width=200)
+    with console.capture() as capture:
+        for share in (0.0039, 0.0):
+            print_notes({**NONE, "approximate": {"distinct_keys": 0.08, "share": share}}, console)
+    assert capture.get().splitlines() == [
+        "distinct keys are within 8 %, shares of keys within 0.4 percentage points "
+        "(four standard errors)",
+        "distinct keys are within 8 % (four standard errors)",
+    ]

@@ -90,6 +90,10 @@ def profile(
         typer.Option(metavar="N|%", help="Fail if more rows than this are rejected: 1000 or 0.1%."),
     ] = None,
     skip_damaged: SkipDamaged = False,
+    approximate: Annotated[
+        bool,
+        typer.Option("--approximate", help="Estimate distinct and hottest keys, within bounds."),
+    ] = False,
     append: Annotated[
         bool,
         typer.Option(
@@ -123,7 +127,7 @@ def profile(
 
     if append:
         check_directory(out, MARKER)
-        _check_append(records, table, sizes, lags, format)
+        _check_append(records, table, sizes, lags, format, approximate)
     else:
         check_tables(out, MARKER, overwrite)
     readable = format.lower() == "parquet" and not is_store(out)
@@ -158,7 +162,8 @@ def profile(
                 about = append_profile(spark, inputs, out, read_offsets=read_offsets, **common)
             else:
                 samples: dict[str, Any] = {"sizes": sizes or [], "lags": lags or []}
-                about = write_profile(spark, inputs, out, format=format, **samples, **common)
+                own: dict[str, Any] = {"format": format, "approximate": approximate}
+                about = write_profile(spark, inputs, out, **own, **samples, **common)
     if json:
         if known is not None:
             measured = Profile.read(out).aligned(known)
@@ -302,6 +307,7 @@ def _check_append(
     sizes: list[str] | None,
     lags: list[str] | None,
     format: str,
+    approximate: bool,
 ) -> None:
     """Raise InputError for what ``--append`` does not measure."""
     from partage.errors import InputError
@@ -316,6 +322,8 @@ def _check_append(
         raise InputError("", "no records given: name files, folders or kafka://HOST/TOPIC")
     if format.lower() != "parquet":
         raise InputError("--append", f"needs a profile in Parquet, found --format {format}")
+    if approximate:
+        raise InputError("--append", "adds exact counts of keys: leave out --approximate")
 
 
 def _mapping(records: list[str] | None, table: str | None, columns: str | None) -> dict[str, str]:

@@ -128,7 +128,12 @@ def key_places(records: DataFrame, partitions: int) -> DataFrame:
 
 
 def distinct_keys(by_key: DataFrame) -> DataFrame:
-    """``key_places`` or ``by_key`` → topic, partition, distinct_keys, of partitions with a key."""
+    """``key_places`` or ``by_key`` → topic, partition, distinct_keys, of partitions with a key.
+
+    Rows with distinct_keys stay as they are.
+    """
+    if "distinct_keys" in by_key.columns:
+        return by_key
     keyed = by_key.where(sf.col("key").isNotNull())
     if "partition" in by_key.columns:
         return keyed.groupBy("topic", "partition").agg(sf.count("*").alias("distinct_keys"))
@@ -160,7 +165,8 @@ def partitions(
     seconds: int = WINDOW_SECONDS,
     period: Period = ALWAYS,
 ) -> DataFrame:
-    """``by_window``, and ``key_places`` or ``by_key`` → one row per partition that has records.
+    """``by_window``, and ``key_places``, ``by_key`` or ``distinct_keys`` → one row per partition
+    that has records.
 
     topic, partition, records, bytes, bytes_per_second, peak_bytes_per_second, distinct_keys,
     null_keys, first, last. ``bytes_per_second`` is averaged over the period. An open end of

@@ -4,7 +4,7 @@ The records are read twice, to group them by window and by key, and once more if
 Both groupings are cached, on disk where memory is short, and the executors write the tables
 (``sinks``): no table is collected, so the driver needs the same memory for any number of records,
 windows, keys and rejected rows. The same records give the same rows, however many files they are
-in.
+in. Approximately, sketches and a sample take the place of the grouping by key (``approximate``).
 
 Input that costs more to read than a cache of it is cached, too: all formats but Parquet, of which
 each pass reads only the columns that it needs.
@@ -20,6 +20,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import partage
@@ -29,6 +30,7 @@ from partage.measured_loads.damaged import damaged_counted
 from partage.measured_loads.files import LONGEST_WINDOW
 from partage.measured_loads.max_rejected import MaxRejected
 from partage.period import ALWAYS, Period, shown
+from partage.pipeline import approximate as approximation
 from partage.pipeline import measure, samples
 from partage.pipeline.cache import Cache
 from partage.pipeline.damaged import without_damaged
@@ -156,17 +158,20 @@ def profile_tables(
     window: int = measure.WINDOW_SECONDS,
     top: int = measure.TOP_KEYS,
     period: Period = ALWAYS,
+    approximate: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, pa.Table]:
     """The tables of ``SCHEMAS``, sorted, in memory.
 
     ``paths``: records; may be empty if there are samples of ``sizes`` or ``lags``. ``window`` is in
-    seconds. Rows outside ``period`` are ignored. Raises InputError for input that cannot be read
-    or has no valid row.
+    seconds. Rows outside ``period`` are ignored. ``approximate``: see ``write_profile``. Raises
+    InputError for input that cannot be read or has no valid row.
     """
     given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
     tables = {}
-    with measured(spark, given, window, top, period, None, progress) as found:
+    with measured(
+        spark, given, window, top, period, None, progress, approximate=approximate
+    ) as found:
         for name, frame in found.frames.items():
             with reported(spark, progress, name):
                 tables[name] = _fetch(frame, name)
@@ -186,6 +191,7 @@ def write_profile(
     max_rejected: MaxRejected | None = None,
     columns: Mapping[str, str] | None = None,
     skip_damaged: bool = False,
+    approximate: bool = False,
     format: str = PARQUET,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -194,13 +200,15 @@ def write_profile(
 
     ``max_rejected``: fail if more rows are rejected. ``columns``: those of the files of records
     that are called otherwise, ``{"key": "payload.id"}``. ``skip_damaged``: leave damaged files out,
-    where they would be an error. ``format``: any format that Spark knows by name; plans read
-    Parquet only. An existing profile is replaced only with ``overwrite``. Returns the contents of
-    ``profile.json``: format_version, partage, sources, window_seconds, top_keys, from and to
-    (``period``), outside (valid rows not in the period), in_seconds (rows whose time is a number of
-    seconds), damaged and damaged_files (number and first names), totals (records, bytes, rejected,
-    topics, partitions), rejected (rows by source and reason, the most frequent ones) and format.
-    Raises InputError, and PartageError for too many rejected rows.
+    where they would be an error. ``approximate``: estimate distinct and hottest keys, with the
+    bounds in ``profile.json`` (``pipeline.approximate``). ``format``: any format that Spark knows
+    by name; plans read Parquet only. An existing profile is replaced only with ``overwrite``.
+    Returns the contents of ``profile.json``: format_version, partage, sources, window_seconds,
+    top_keys, from and to (``period``), outside (valid rows not in the period), in_seconds (rows
+    whose time is a number of seconds), damaged and damaged_files (number and first names), totals
+    (records, bytes, rejected, topics, partitions), rejected (rows by source and reason, the most
+    frequent ones), approximate (bounds, if the profile is) and format. Raises InputError, and
+    PartageError for too many rejected rows.
     """
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
@@ -210,7 +218,9 @@ def write_profile(
         reading = without_damaged(spark, given, reading, progress)
     with (
         measured(
-            spark, given, window, top, period, max_rejected, progress, reading=reading
+            *(spark, given, window, top, period, max_rejected, progress),
+            reading=reading,
+            approximate=approximate,
         ) as found,
         sink.opened(spark) as tables,
     ):
@@ -247,6 +257,7 @@ def measured(
     *,
     reading: Reading = AS_THEY_ARE,
     new_rows: NewRows | None = None,
+    approximate: bool = False,
 ) -> Iterator[Measurement]:
     """The tables to compute, with their inputs cached until the end of the block.
 
@@ -294,12 +305,22 @@ def measured(
             max_rejected.check(bad, read, f"{reasons[0]['reason']} ({reasons[0]['source']})")
         frames = {name: _empty(spark, name) for name in ("windows", "partitions", "keys")}
         good = {kind: _good(kind, frame, found[kind], period) for kind, frame in rows.items()}
+        bounds: dict[str, Any] = {}
         if windowed is not None:
-            highest = found[RECORDS]["highest"] or 0
-            keyed = cached(good[RECORDS].transform(_by_key, highest + 1))
             frames["windows"] = windowed.transform(measure.windows)
+            if approximate:
+                topics = windowed.transform(approximation.topics)
+                with reported(spark, progress, "sampling"):
+                    most = topics.agg(sf.max("mask")).collect()[0][0]
+                bounds = {"approximate": approximation.bounds(sampled=bool(most))}
+                keyed = good[RECORDS].transform(approximation.distinct_keys)
+                drawn = cached(good[RECORDS].transform(approximation.sampled, topics))
+                frames["keys"] = drawn.transform(approximation.keys, topics, top)
+            else:
+                highest = found[RECORDS]["highest"] or 0
+                keyed = cached(good[RECORDS].transform(_by_key, highest + 1))
+                frames["keys"] = keyed.transform(measure.keys, top)
             frames["partitions"] = windowed.transform(measure.partitions, keyed, window, period)
-            frames["keys"] = keyed.transform(measure.keys, top)
         if SIZES in good:
             frames["sizes"] = good[SIZES].transform(samples.sizes)
         if LAGS in good:
@@ -315,7 +336,7 @@ def measured(
         outside = sum(own["outside"] for own in found.values())
         in_seconds = sum(own["in_seconds"] for own in found.values())
         about: dict[str, Any] = {"outside": outside, "in_seconds": in_seconds, "totals": totals}
-        about |= {"rejected": reasons, **damaged_counted(reading.left_out)}
+        about |= {"rejected": reasons, **bounds, **damaged_counted(reading.left_out)}
         yield Measurement({**frames, "rejected": rejected}, about, good.get(RECORDS))
 
 

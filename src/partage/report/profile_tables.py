@@ -50,6 +50,11 @@ def print_notes(about: Mapping[str, Any], console: Console) -> None:
     if about["in_seconds"]:
         number = units.plural(about["in_seconds"], "time")
         console.print(f"{number} read as seconds since 1970, not milliseconds", highlight=False)
+    if bounds := about.get("approximate"):
+        line = f"distinct keys are within {100 * bounds['distinct_keys']:.0f} %"
+        if bounds["share"]:
+            line += f", shares of keys within {100 * bounds['share']:.1f} percentage points"
+        console.print(f"{line} (four standard errors)", highlight=False)
     lines = (damaged_line(about), *(_lost_lines(about) if "new_offsets" in about else ()))
     for line in filter(None, lines):
         console.print(Text(line))
