@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,7 @@ from partage.cluster import Cluster
 from partage.cluster.broker import ANY, MAX_BYTES
 from partage.measured_loads.rates import Key as Key
 from partage.measured_loads.rates import MeasuredRates, PartitionRates
+from partage.printable import is_printable
 from partage.units import plural
 
 FORMAT_VERSION = 1
@@ -195,6 +197,7 @@ class Snapshot:
             "taken_at": self.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "controller": self.controller,
             **self._measured_json(),
+            **self._clients_json(),
             "brokers": [
                 {
                     "id": one.id,
@@ -249,6 +252,25 @@ class Snapshot:
             "groups": list(self.groups),
             "warnings": list(self.warnings),
         }
+
+    def _clients_json(self) -> dict[str, Any]:
+        """In which racks consumers are, by topic: of all partitions that members of groups own, the
+        share owned in each rack (KIP-881); members without a rack count as not known."""
+        known = {one.topic for one in self.partitions}
+        owned: dict[str, Counter[str]] = {}
+        for group in self.groups:
+            for member in group["members"] or ():
+                for topic, _ in member["owned"]:
+                    if topic in known:
+                        owned.setdefault(topic, Counter())[member["rack"] or ""] += 1
+        topics = {}
+        for topic, racks in sorted(owned.items()):
+            total = racks.total()
+            named = {rack: n / total for rack, n in sorted(racks.items()) if is_printable(rack)}
+            named.pop("", None)
+            if named:
+                topics[topic] = {"consumers": named}
+        return {"clients": {"topics": topics}} if topics else {}
 
     def _measured_json(self) -> dict[str, Any]:
         if self.measured is None:
