@@ -19,9 +19,10 @@ KEY, SECRET = "CanaryAccessKey", "CanarySecretKey"
 
 class S3Server:
     """The server. ``environment``: the variables with which clients reach it; ``client``: boto3's
-    client of it."""
+    client of it; ``url``: of its bucket."""
 
     def __init__(self, port: int) -> None:
+        self.url = f"s3a://{BUCKET}"
         self.address = f"http://127.0.0.1:{port}"
         self.environment: Mapping[str, str] = {
             "AWS_ACCESS_KEY_ID": KEY,

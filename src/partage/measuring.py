@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from partage.cluster import Cluster
 from partage.errors import InputError, PartageError, read_parameter
 from partage.installation import not_installed
-from partage.measured_loads import Profile
+from partage.measured_loads import Profile, needs_spark
 from partage.measured_loads.max_rejected import MaxRejected
 from partage.measured_loads.offsets import ReadOffsets
 from partage.period import Period
@@ -67,7 +67,7 @@ def profile(
     Raises InputError, and PartageError where Spark or Java is missing or too many rows are
     rejected.
     """
-    from partage.pipeline import append_profile, write_profile
+    from partage.pipeline import append_profile, copied_profile, write_profile
     from partage.pipeline.sources.kafka import configured
 
     if append and (sizes or lags):
@@ -95,7 +95,8 @@ def profile(
         else:
             samples: dict[str, Any] = {"sizes": _paths(sizes), "lags": _paths(lags)}
             write_profile(session, paths, out, approximate=approximate, **samples, **common)
-    return Profile.read(out)
+        where = os.fspath(out)
+        return Profile.read(copied_profile(where) if needs_spark(where) else where)
 
 
 def keys(

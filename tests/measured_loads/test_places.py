@@ -90,7 +90,7 @@ def test_a_damaged_list(s3: S3Server, write: Write, files: Any, problem: str) ->
     [
         (f"s3a://{BUCKET}/nothing", "has no profile.json: not a directory written by"),
         ("s3a://no-such-bucket/profile", "no such bucket"),
-        ("hdfs://host/profile", "is read only from s3a:// and local directories: copy it"),
+        ("hdfs://host/profile", "Python reads profiles from s3a:// and local directories: copy"),
     ],
 )
 def test_what_is_not_there(s3: S3Server, url: str, problem: str) -> None:

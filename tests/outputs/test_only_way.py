@@ -29,6 +29,7 @@ ALLOWED = {
     ("live/admin/tls.py", "unlink"),
     ("live/sandbox/security.py", "TemporaryDirectory"),
     ("live/sandbox/security.py", "write_text"),
+    ("pipeline/stored_places.py", "TemporaryDirectory"),
     ("pipeline/session.py", "TemporaryFile"),
     ("pipeline/session.py", "NamedTemporaryFile"),
     ("pipeline/session.py", "writelines"),

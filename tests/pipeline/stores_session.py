@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 from partage.errors import PartageError
+from partage.pipeline import append_profile, profile_tables
 from partage.pipeline.session import session
 from partage.pipeline.sinks import Sink
+from partage.pipeline.stored_places import PlaceOfStore
 from partage.pipeline.stores import Store
-from tests.s3_server import BUCKET
 
-OUT = f"s3a://{BUCKET}/out"
 HTTP = "http://127.0.0.1"
 
 
@@ -54,18 +58,21 @@ def settings(silent: str, website: str) -> dict[str, str]:
     return {f"spark.hadoop.fs.s3a.bucket.{name}": value for name, value in found.items()}
 
 
-def main(silent: str) -> dict[str, Any]:
+def main(top: str, silent: str, records: str) -> dict[str, Any]:
+    """``top``: the URL of an empty store; ``silent``: a port that accepts and does not answer;
+    ``records``: a folder with one file of them."""
     told: dict[str, Any] = {}
+    out = f"{top}/out"
     website = ThreadingHTTPServer(("127.0.0.1", 0), Website)
     threading.Thread(target=website.serve_forever, daemon=True).start()
     config = settings(silent, f"{HTTP}:{website.server_port}")
-    with session("local[2]", short=True, config=config, paths=[OUT]) as spark:
-        store = Store(spark, OUT)
+    with session("local[2]", short=True, config=config, paths=[out]) as spark:
+        store = Store(spark, out)
 
         def seen() -> list[Any]:
             """Rows of the table that the marker lists, and which run it is of."""
-            about = json.loads(store.read("mark.json") or "{}")
-            files = [f"{OUT}/{name}" for name in about["files"]]
+            about = json.loads(store.read("mark.json") or b"{}")
+            files = [f"{out}/{name}" for name in about["files"]]
             return [spark.read.parquet(*files).count(), about["run"]]
 
         def runs() -> list[str]:
@@ -88,27 +95,27 @@ def main(silent: str) -> dict[str, Any]:
             table = pa.table({"n": list(range(rows))})
             Sink(path, "mark.json", overwrite=True).write(spark, {"keys": table}, {"run": run})
 
-        write(OUT, 3, "one")
+        write(out, 3, "one")
         told["first"], told["runs of the first"] = seen(), runs()
-        told["again"] = refused(OUT)
+        told["again"] = refused(out)
         try:
-            with Sink(OUT, "mark.json", overwrite=True).opened(spark) as tables:
+            with Sink(out, "mark.json", overwrite=True).opened(spark) as tables:
                 tables.add_here("keys", pa.table({"n": [1]}))
                 raise PartageError("too many rejected rows")
         except PartageError:
             told["failed"], told["left by the failed"] = seen(), runs()
-        write(OUT, 2, "two")
+        write(out, 2, "two")
         told["replaced"], told["runs of the second"] = seen(), runs()
         killed = f"run-{'f' * 16}"
-        spark.range(9).write.parquet(f"{OUT}/{killed}/keys")
+        spark.range(9).write.parquet(f"{out}/{killed}/keys")
         told["killed"], told["left by the killed"] = seen(), runs()
 
-        Store(spark, f"s3a://{BUCKET}/mine").put("file", "mine", replace=False)
-        told["of others"] = refused(f"s3a://{BUCKET}/mine")
-        Store(spark, f"s3a://{BUCKET}/theirs").put("mark.json", "{}", replace=False)
-        told["a marker of others"] = refused(f"s3a://{BUCKET}/theirs")
+        Store(spark, f"{top}/mine").put("file", "mine", replace=False)
+        told["of others"] = refused(f"{top}/mine")
+        Store(spark, f"{top}/theirs").put("mark.json", "{}", replace=False)
+        told["a marker of others"] = refused(f"{top}/theirs")
 
-        changed = Store(spark, f"s3a://{BUCKET}/changed")
+        changed = Store(spark, f"{top}/changed")
         write(changed.url, 1, "one")
         (first,) = {name.split("/")[0] for name in changed.lengths() if "/" in name}
         changed.put(f"{first}/keys/more", "mine", replace=False)
@@ -116,13 +123,39 @@ def main(silent: str) -> dict[str, Any]:
         left = changed.lengths()
         told["changed since"] = [f"{first}/keys/more" in left, "mark.json" in left]
 
-        for bucket in ("no-such-bucket", "no-credentials", "no-host", "refused", "silent"):
-            ended(bucket, f"s3a://{bucket}/x")
-        for bucket in ("not-s3", "not-found"):
-            ended(bucket, f"s3a://{bucket}/x")
-        ended("hdfs", "hdfs://127.0.0.1:1/x")
-        ended("unknown", "nosuch://x/y")
+        told["appended"] = appended(spark, f"{top}/grown", Path(records))
+        if top.startswith("s3a:"):
+            for bucket in ("no-such-bucket", "no-credentials", "no-host", "refused", "silent"):
+                ended(bucket, f"s3a://{bucket}/x")
+            for bucket in ("not-s3", "not-found"):
+                ended(bucket, f"s3a://{bucket}/x")
+            ended("hdfs", "hdfs://127.0.0.1:1/x")
+            ended("unknown", "nosuch://x/y")
     return told
+
+
+def appended(spark: SparkSession, out: str, records: Path) -> list[Any]:
+    """After a run with one file, with one more, and with none that is new: new files, records,
+    whether the tables are those of all records at once, and the runs that are left."""
+    first, found = records / "a.jsonl", []
+    for copies in ("", "b.jsonl", ""):
+        if copies:
+            shutil.copy(first, records / copies)
+        about = append_profile(spark, [str(records)], out)
+        place = PlaceOfStore(Store(spark, out))
+        place.about("profile.json")
+        equal = [
+            sorted(map(str, whole.to_pylist()))
+            == sorted(
+                str(row)
+                for file in place.files(name) or ()
+                for row in pq.read_table(pa.BufferReader(place.read(file))).to_pylist()
+            )
+            for name, whole in profile_tables(spark, [str(records)]).items()
+        ]
+        left = {name.split("/")[0] for name in place.store.lengths() if "/" in name}
+        found.append([about["new_files"], about["totals"]["records"], equal, len(left)])
+    return found
 
 
 if __name__ == "__main__":

@@ -20,20 +20,36 @@ import pytest
 pytest.importorskip("pyspark")
 
 from partage.errors import PartageError
-from partage.measured_loads import Profile
 from partage.pipeline import clients, stores
-from tests.s3_server import BUCKET, KEY, SECRET, S3Server, s3_server
+from tests.hdfs import Hdfs, hdfs
+from tests.s3_server import KEY, SECRET, S3Server, s3_server
 
-OUT = f"s3a://{BUCKET}/out"
+LINES = [
+    {"topic": "t", "partition": p, "offset": o, "timestamp": o, "key": "k", "value_bytes": 5}
+    for p in range(3)
+    for o in range(1_700_000_000_000, 1_700_000_004_000, 1000)
+]
+RECORDS = "".join(f"{json.dumps(line)}\n" for line in LINES).encode()
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
+def s3() -> Iterator[S3Server]:
     with s3_server() as running:
         yield running
 
 
-def run(server: S3Server, *command: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module", params=["s3", "hdfs"])
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[S3Server | Hdfs]:
+    if request.param == "s3":
+        yield request.getfixturevalue("s3")
+        return
+    with hdfs(tmp_path_factory.mktemp("hdfs")) as running:
+        yield running
+
+
+def run(server: S3Server | Hdfs, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", *command],
         env={**os.environ, **server.environment},
@@ -43,12 +59,12 @@ def run(server: S3Server, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def told(server: S3Server) -> dict[str, Any]:
+def cases(server: S3Server | Hdfs, folder: Path) -> dict[str, Any]:
     """What the cases of ``stores_session`` ended with, by name."""
+    (folder / "a.jsonl").write_bytes(RECORDS)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
-        done = run(server, "tests.pipeline.stores_session", str(port))
+        port = str(silent.getsockname()[1])
+        done = run(server, "tests.pipeline.stores_session", server.url, port, str(folder))
     assert (done.returncode, done.stderr) == (0, "")
     assert KEY not in done.stdout
     assert SECRET not in done.stdout
@@ -56,11 +72,16 @@ def told(server: S3Server) -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def told(server: S3Server | Hdfs, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return cases(server, tmp_path_factory.mktemp("records")) | {"top": server.url}
+
+
 @pytest.mark.long
 @pytest.mark.spark
 def test_only_the_last_whole_run_counts(told: dict[str, Any]) -> None:
     assert told["first"] == [3, "one"]
-    assert told["again"] == f"{OUT}: already exists: `overwrite` replaces it"
+    assert told["again"] == f"{told['top']}/out: already exists: `overwrite` replaces it"
     assert told["failed"] == [3, "one"]
     assert told["left by the failed"] == told["runs of the first"]
     assert told["replaced"] == [2, "two"]
@@ -73,7 +94,7 @@ def test_only_the_last_whole_run_counts(told: dict[str, Any]) -> None:
 @pytest.mark.long
 @pytest.mark.spark
 def test_what_partage_did_not_write_stays(told: dict[str, Any]) -> None:
-    where = f"s3a://{BUCKET}"
+    where = told["top"]
     refused = "which partage did not write: choose another directory"
     assert told["of others"] == f"{where}/mine: contains file, {refused}"
     assert told["a marker of others"] == f"{where}/theirs: contains mark.json, {refused}"
@@ -82,6 +103,16 @@ def test_what_partage_did_not_write_stays(told: dict[str, Any]) -> None:
 
 @pytest.mark.long
 @pytest.mark.spark
+def test_a_profile_grows_there(told: dict[str, Any]) -> None:
+    one, two, same = told["appended"]
+    assert one == [1, 12, [True] * 4, 1]
+    assert two == [1, 24, [True] * 4, 1]
+    assert same == [0, *two[1:]]
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize("server", ["s3"], indirect=True)
 @pytest.mark.parametrize(
     ("bucket", "kind", "problem"),
     [
@@ -103,6 +134,7 @@ def test_a_store_that_cannot_be_used(
 
 @pytest.mark.long
 @pytest.mark.spark
+@pytest.mark.parametrize("server", ["s3"], indirect=True)
 def test_other_stores(told: dict[str, Any]) -> None:
     assert told["hdfs"][0] == "PartageError"
     assert told["hdfs"][1].startswith("hdfs://127.0.0.1:1/x: the store does not answer: ")
@@ -115,24 +147,17 @@ def test_other_stores(told: dict[str, Any]) -> None:
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_a_profile_from_store_to_store_to_a_plan(
-    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = [
-        {"topic": "t", "partition": p, "offset": o, "timestamp": o, "key": "k", "value_bytes": 5}
-        for p in range(3)
-        for o in range(1_700_000_000_000, 1_700_000_004_000, 1000)
-    ]
-    text = "".join(f"{json.dumps(line)}\n" for line in lines)
-    server.put("records/a.jsonl", text.encode())
-    url, master = f"s3a://{BUCKET}/profile", ("--master", "local[2]")
-    done = run(server, "partage", "profile", f"s3a://{BUCKET}/records/", "-o", url, *master)
+def test_a_profile_from_store_to_store_to_a_plan(server: S3Server | Hdfs, tmp_path: Path) -> None:
+    server.put("records/a.jsonl", RECORDS)
+    url = f"{server.url}/profile"
+    done = run(
+        *(server, "partage", "profile", f"{server.url}/records/"),
+        *("-o", url, "--master", "local[2]"),
+    )
     assert (done.returncode, done.stdout.splitlines()[0]) == (
         0,
         "12 records, 72 B, 1 topics, 3 partitions, 0 rejected",
     )
-    server.use(monkeypatch)
-    assert Profile.read(url).records.tolist() == [4, 4, 4]
     cluster = tmp_path / "cluster.json"
     partitions = [{"topic": "t", "partition": p, "replicas": [1, 2]} for p in range(3)]
     brokers = [{"id": 1}, {"id": 2}, {"id": 3}]
@@ -141,6 +166,9 @@ def test_a_profile_from_store_to_store_to_a_plan(
     planned = run(server, "partage", "plan", str(cluster), *rate)
     assert planned.returncode == 0, planned.stderr
     assert json.loads(planned.stdout)["leaders_per_broker"] == [1, 1]
+    nothing = run(server, "partage", "plan", str(cluster), "--profile", f"{server.url}/records")
+    assert nothing.returncode == 2
+    assert "/records: has no profile.json: not a directory written by" in nothing.stderr
 
 
 # ---------------------------------------------------------------- without Spark

@@ -96,6 +96,15 @@ def profile_of(
         raise InputError(f"horizon {horizon:g}", "must be a number of days, 0 or more")
     if path is None:
         return None
-    from partage.measured_loads import Profile
+    return read_profile(path).over(Period.of(since, until), rate).ahead(horizon)
 
-    return Profile.read(path).over(Period.of(since, until), rate).ahead(horizon)
+
+def read_profile(path: str) -> MeasuredProfile:
+    """A profile on this machine or in a store. Raises InputError."""
+    from partage.measured_loads import Profile, needs_spark
+
+    if not needs_spark(path):
+        return Profile.read(path)
+    from partage.pipeline import copied_profile
+
+    return Profile.read(copied_profile(path))

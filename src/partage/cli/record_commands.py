@@ -121,15 +121,13 @@ def profile(
     from partage.errors import InputError
     from partage.measured_loads import MARKER, Profile
     from partage.measured_loads.max_rejected import MaxRejected
-    from partage.outputs import check_directory, is_store
+    from partage.outputs import is_store
     from partage.period import Period
     from partage.report.profile_tables import print_notes, print_profile, print_totals
 
     if append:
-        check_directory(out, MARKER)
         _check_append(records, table, sizes, lags, format, approximate)
-    else:
-        check_tables(out, MARKER, overwrite)
+    check_tables(out, MARKER, overwrite or append)
     readable = format.lower() == "parquet" and not is_store(out)
     if cluster is not None and not readable:
         found = f"--out {out}" if is_store(out) else f"--format {format}"

@@ -19,7 +19,7 @@ from partage.cli.arguments import (
     one_of,
 )
 from partage.cli.cluster_argument import cluster_or_running
-from partage.cli.loads import Loads
+from partage.cli.loads import Loads, read_profile
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -336,7 +336,6 @@ def _schedule_group(
     from partage.consumers.comparison import compare_schedules
     from partage.consumers.schedule import PER_SECONDS, GroupLoads
     from partage.errors import InputError, read_parameter
-    from partage.measured_loads import Profile
     from partage.period import Period
     from partage.report.schedule_tables import print_schedule
     from partage.units import Rate
@@ -351,7 +350,7 @@ def _schedule_group(
         raise InputError("rate", "a schedule follows every window: leave it out")
     with output.progress(quiet=json) as progress:
         progress("reading")
-        group, profile = _read_group(path), Profile.read(loads.profile)
+        group, profile = _read_group(path), read_profile(loads.profile)
         windows = profile.by_window(Period.of(loads.since, loads.until))
         found = compare_schedules(
             GroupLoads.of(group, windows),

@@ -8,6 +8,7 @@ directory of part files. Reading needs pyarrow only.
 from partage.measured_loads.files import FORMAT_VERSION, MARKER
 from partage.measured_loads.keys import HotKey, shown_key
 from partage.measured_loads.model import RATES, Measured, Profile
+from partage.measured_loads.places import needs_spark
 from partage.measured_loads.samples import Lags, Sizes, Windows
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "Profile",
     "Sizes",
     "Windows",
+    "needs_spark",
     "shown_key",
 ]

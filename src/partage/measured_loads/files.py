@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct, field
 
 from partage.errors import InputError, PartageError
-from partage.files import parse_json, read_text
 from partage.json_input import check_json
 from partage.measured_loads.places import Place
 from partage.period import Period
@@ -40,11 +37,6 @@ class _Marker(Struct):
     since: str | None = field(name="from", default=None)
     until: str | None = field(name="to", default=None)
     outside: _Total = 0
-
-
-def read_marker(path: Path) -> dict[str, Any]:
-    """The contents of the marker, checked. Raises InputError."""
-    return checked_marker(parse_json(read_text(path), os.fspath(path)), os.fspath(path))
 
 
 def checked_marker(about: Any, where: str) -> dict[str, Any]:

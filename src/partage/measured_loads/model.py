@@ -81,13 +81,13 @@ class Profile:
     horizon: float = 0
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Profile:
+    def read(cls, path: str | os.PathLike[str] | Place) -> Profile:
         """Read a directory that ``partage profile`` wrote, also in S3 (``s3a://…``).
 
         Raises InputError for anything else, PartageError where pyarrow is missing.
         """
-        name = os.fspath(path)
-        place = place_of(name)
+        place = path if isinstance(path, Place) else place_of(os.fspath(path))
+        name = place.path
         place.check(MARKER)
         about = checked_marker(place.about(MARKER), place.shown(MARKER))
         columns = read_table(

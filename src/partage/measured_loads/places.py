@@ -1,4 +1,5 @@
-"""Where a profile is, read without Spark: a directory of this machine, or S3.
+"""Where a profile is: a directory of this machine, or S3, which is read without Spark. Places in
+other stores are of ``partage.pipeline.stored_places``.
 
 In a store, ``profile.json`` lists the files of the tables, in a folder ``run-…``, with their
 lengths; only these count. So it is for a local copy of such a profile. Otherwise the tables are the
@@ -76,6 +77,11 @@ class Place:
             raise InputError(where, f"{FILES}: expected paths in a folder {RUN}…")
         return about
 
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The files that the marker lists; none for a directory, whose files all count."""
+        return tuple(self._listed or ())
+
     def files(self, table: str) -> list[str] | None:
         """The Parquet files of a table; None if there is no such table. Raises InputError."""
         if self._listed is None:
@@ -90,19 +96,29 @@ class Place:
         return [f"{table}/{file.name}" for file in sorted(folder.glob("*.parquet"))]
 
 
-class _InS3(Place):
-    """One in S3, read with pyarrow: credentials, region and endpoint are those of ``AWS_*``."""
+class StoredPlace(Place):
+    """One in a store; subclasses have ``has``, ``read`` and ``check``."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path.rstrip("/"))
+
+    def shown(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def _found(self, table: str) -> list[str] | None:
+        raise InputError(self.shown(table), "is not listed: the profile is not whole")
+
+
+class _InS3(StoredPlace):
+    """One in S3, read with pyarrow: credentials, region and endpoint are those of ``AWS_*``."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
         found = _S3.match(self.path)
         if found is None:
             raise InputError(redacted(path), "expected s3a://BUCKET/PATH")
         self._path = found["path"]
         self._opened: Any = None
-
-    def shown(self, name: str) -> str:
-        return f"{self.path}/{name}"
 
     def has(self, name: str) -> bool:
         from pyarrow import fs
@@ -124,9 +140,6 @@ class _InS3(Place):
                 raise InputError(self.path, _NO_BUCKET)
             problem = f"has no {marker}: not a directory written by `partage profile`"
             raise InputError(self.path, problem)
-
-    def _found(self, table: str) -> list[str] | None:
-        raise InputError(self.shown(table), "is not listed: the profile is not whole")
 
     @property
     def _store(self) -> Any:
@@ -173,11 +186,14 @@ _PROBLEMS: Mapping[str, str] = {
 }
 
 
+def needs_spark(path: str) -> bool:
+    """Whether a path is in a store that only Spark reaches."""
+    return is_store(path) and not path.startswith(("s3a://", "s3n://", "s3://"))
+
+
 def place_of(path: str) -> Place:
     """Where a profile is. Raises InputError for a store that is not read without Spark."""
-    if not is_store(path):
-        return Place(path)
-    if _S3.match(path):
-        return _InS3(path)
-    problem = "is read only from s3a:// and local directories: copy it, for example hdfs dfs -get"
-    raise InputError(redacted(path), problem)
+    if needs_spark(path):
+        problem = "Python reads profiles from s3a:// and local directories: copy it, for example "
+        raise InputError(redacted(path), problem + "hdfs dfs -get")
+    return _InS3(path) if is_store(path) else Place(path)

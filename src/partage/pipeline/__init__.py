@@ -23,6 +23,7 @@ try:
     from partage.pipeline.session import session
     from partage.pipeline.shipping import ship
     from partage.pipeline.sources import read_records
+    from partage.pipeline.stored_places import copied_profile
 except ImportError as error:
     package = (error.name or "").partition(".")[0]
     if package not in ("pyspark", "py4j", "pyarrow"):
@@ -36,6 +37,7 @@ __all__ = [
     "append_profile",
     "by_key",
     "by_window",
+    "copied_profile",
     "hashed",
     "key_report",
     "keys",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from partage.errors import InputError, PartageError
-from partage.files import parse_json, to_json
+from partage.files import decoded, parse_json, to_json
 from partage.measured_loads.places import FILES, RUN, run_of
 from partage.pipeline.saving import save, typed
 from partage.pipeline.stores import Store
@@ -31,15 +31,15 @@ Listed = Mapping[str, int]
 def check_stored(store: Store, marker: str, overwrite: bool) -> Listed:
     """The files of the output to replace; empty if there is none. Raises InputError for anything
     that must stay, PartageError if the store does not answer."""
-    text = store.read(marker) if store.reached() else None
-    if text is None:
+    content = store.read(marker) if store.reached() else None
+    if content is None:
         others = [name for name in store.lengths() if not name.startswith((RUN, "."))]
         if others:
             problem = f"contains {others[0]}, which partage did not write: choose another directory"
             raise InputError(store.url, problem)
         return {}
     try:
-        about = parse_json(text, store.url)
+        about = parse_json(decoded(content, store.url), store.url)
     except InputError:
         about = None
     listed = about.get(FILES) if isinstance(about, dict) else None

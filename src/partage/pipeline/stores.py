@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -122,16 +123,27 @@ class Store:
                 found[one.getPath().toUri().getPath().removeprefix(top)] = one.getLen()
         return found
 
-    def read(self, name: str) -> str | None:
-        """A text file; None if it is missing."""
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        with store_errors(self.url):
+            return bool(self._files.exists(self._path(name)))
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a file; None if it is missing."""
         with store_errors(self.url):
             if not self._files.exists(self._path(name)):
                 return None
             opened = self._files.open(self._path(name))
             try:
-                return bytes(opened.readAllBytes()).decode("utf-8", "replace")
+                return bytes(opened.readAllBytes())
             finally:
                 opened.close()
+
+    def copy_here(self, name: str, place: Path) -> None:
+        """Copy a file to this machine. Raises PartageError if it is missing."""
+        with store_errors(self.url):
+            here = self._hadoop.fs.Path(place.absolute().as_uri())
+            self._files.copyToLocalFile(False, self._path(name), here, True)
 
     def put(self, name: str, content: str, *, replace: bool) -> None:
         """Write a text file whole or not at all. Raises InputError if there is one and it must not

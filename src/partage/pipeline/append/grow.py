@@ -5,8 +5,9 @@ and ``key_counts``, the records and bytes of each key by partition. Windows and 
 sums; so those of new records are added to them, and every figure is that of all records measured at
 once.
 
-The grown profile is written beside the one before and replaces it, together with ``measured``, by a
-rename. So a run that died left nothing that counts: the next one reads the same records again.
+The grown profile is written beside the one before and replaces it, together with ``measured``, in
+one step (``sinks``). So a run that died left nothing that counts: the next one reads the same
+records again.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from partage.errors import InputError
 from partage.measured_loads import MARKER
 from partage.measured_loads.damaged import damaged_counted
-from partage.measured_loads.files import read_marker
+from partage.measured_loads.files import checked_marker
 from partage.measured_loads.max_rejected import MaxRejected
 from partage.measured_loads.offsets import ReadOffsets
+from partage.measured_loads.places import FILES, Place
+from partage.outputs import is_store
 from partage.period import ALWAYS, Period
 from partage.pipeline import measure, profile
 from partage.pipeline.append import marks, topics
@@ -42,6 +45,8 @@ from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources import Keep, Reading, frames, kafka
 from partage.pipeline.sources.files import literal
+from partage.pipeline.stored_places import PlaceOfStore
+from partage.pipeline.stores import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,7 +80,7 @@ class Earlier:
     """A profile to append to. ``about``: its ``profile.json``; ``measured``: how far its sources
     were. Without a profile all are empty."""
 
-    path: Path
+    place: Place
     about: Mapping[str, Any] = field(default_factory=dict)
     measured: Sequence[Mark] = ()
 
@@ -84,8 +89,10 @@ class Earlier:
         schema = from_arrow_schema(SCHEMAS.get(name) or profile.SCHEMAS[name])
         if not self.about:
             return spark.createDataFrame([], schema)
-        reader = spark.read.schema(schema).option("recursiveFileLookup", "true")
-        return reader.parquet(f"file:{literal(str((self.path / name).absolute()))}")
+        files = [self.place.shown(file) for file in self.place.files(name) or ()]
+        if not is_store(self.place.path):
+            files = [f"file:{literal(str(Path(file).absolute()))}" for file in files]
+        return spark.read.schema(schema).parquet(*files)
 
     def count(self, name: str) -> int:
         """A count of ``profile.json``."""
@@ -127,10 +134,11 @@ def append_profile(
     if read_offsets is None and any(path.startswith(kafka.SCHEME) for path in named):
         raise InputError("`append`", "needs `read_offsets` for Kafka")
     _check(sink, spark, named)
-    before = Earlier(Path(out))
+    place = PlaceOfStore(Store(spark, os.fspath(out))) if is_store(out) else Place(os.fspath(out))
+    before = Earlier(place)
     head = header(named, window, top, period)
     if not overwrite:
-        before = _earlier(Path(out), head)
+        before = _earlier(place, head)
     files = [path for path in named if not path.startswith(kafka.SCHEME)]
     urls = [path for path in named if path.startswith(kafka.SCHEME)]
     with spark_errors(), Cache() as cached, topics.explained() if urls else nullcontext():
@@ -262,23 +270,24 @@ def _check(sink: Sink, spark: SparkSession, named: Sequence[str]) -> None:
             shown = path.partition("?")[0]
             problem = f"knows what is new among files and in Kafka, found {shown}"
             raise InputError("`append`", problem)
-    if not sink.shared(spark):
+    if not (is_store(sink.path) or sink.shared(spark)):
         problem = "Spark must run on this machine, or share the directory with it"
         raise InputError(os.fspath(sink.path), f"cannot be appended to: {problem}")
 
 
-def _earlier(path: Path, head: Mapping[str, Any]) -> Earlier:
-    """The profile in a directory. ``head``: what its ``profile.json`` must begin with, but for its
+def _earlier(place: Place, head: Mapping[str, Any]) -> Earlier:
+    """The profile in a place. ``head``: what its ``profile.json`` must begin with, but for its
     sources. Raises InputError."""
-    if not (path / MARKER).is_file():
-        return Earlier(path)
-    about = read_marker(path / MARKER)
+    if not place.has(MARKER):
+        return Earlier(place)
+    about = checked_marker(place.about(MARKER), place.shown(MARKER))
     del about["period"]  # not in the file
-    if not all((path / name).is_dir() for name in _TABLES):
+    about.pop(FILES, None)
+    if any(place.files(name) is None for name in _TABLES):
         problem = "was not written with `append`: measure again with `append` and `overwrite`"
-        raise InputError(os.fspath(path), problem)
+        raise InputError(place.path, problem)
     for option, key in _OPTIONS.items():
         if about.get(key) != head[key]:
             problem = f"was measured with `{option}` {about.get(key)}, not {head[key]}"
-            raise InputError(os.fspath(path), f"{problem}: keep it, or add `overwrite`")
-    return Earlier(path, about, marks.read_marks(path / MEASURED))
+            raise InputError(place.path, f"{problem}: keep it, or add `overwrite`")
+    return Earlier(place, about, marks.read_marks(place, MEASURED))

@@ -8,16 +8,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partage.errors import InputError
+from partage.measured_loads.places import Place
 from partage.pipeline.profile import NewRows
 
 FILE, TOPIC = "file", "topic"
@@ -75,14 +74,15 @@ def as_table(marks: Iterable[Mark]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def read_marks(folder: Path) -> tuple[Mark, ...]:
+def read_marks(place: Place, table: str) -> tuple[Mark, ...]:
     """The table ``measured`` of a profile. Raises InputError."""
     found: list[Mark] = []
-    for file in sorted(folder.glob("*.parquet")):
+    for file in place.files(table) or ():
         try:
-            table = pq.ParquetFile(file).read().select(SCHEMA.names).cast(SCHEMA)
-            table.validate(full=True)  # texts must be UTF-8
+            content = pq.ParquetFile(pa.BufferReader(place.read(file)))
+            rows = content.read().select(SCHEMA.names).cast(SCHEMA)
+            rows.validate(full=True)  # texts must be UTF-8
         except (pa.ArrowException, OSError, KeyError):
-            raise InputError(os.fspath(file), "is not a table of a profile") from None
-        found += [Mark(**row) for row in table.to_pylist()]
+            raise InputError(place.shown(file), "is not a table of a profile") from None
+        found += [Mark(**row) for row in rows.to_pylist()]
     return tuple(found)
