@@ -16,7 +16,7 @@ true cost; if it is outside, the window grows and the network is solved again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -127,11 +127,18 @@ class Optimum:
     face: Faces
 
 
-def minimise(network: Network, *, prove_last: bool = True) -> Optimum | None:
+Check = Callable[[int, Ints, Faces], bool]
+"""Given a layer, its dual values and its face: whether the network is not the right one yet."""
+
+
+def minimise(
+    network: Network, *, prove_last: bool = True, unfit: Check | None = None
+) -> Optimum | None:
     """The flow that minimises the costs one after the other; None when infeasible.
 
     Without ``prove_last`` the dual values of the last cost are 0 and its face is that of the cost
-    before it, which saves the time to compute them.
+    before it, which saves the time to compute them. After a layer at which the network is
+    ``unfit``, those that follow are left out.
     """
     tail, head, capacity, cost = network.compiled()
     state = np.where(capacity > 0, FREE, EMPTY).astype(np.int8)
@@ -165,6 +172,8 @@ def minimise(network: Network, *, prove_last: bool = True) -> Optimum | None:
                 state[free[reduced > 0]] = EMPTY
                 state[free[reduced < 0]] = FULL
         face[layer] = state
+        if unfit is not None and unfit(layer, distance[layer], state):
+            break
     values = tuple(int(v) for v in cost @ flow) if network.layers else ()
     return Optimum(tail, head, flow, values, distance, face)
 
@@ -336,7 +345,11 @@ class Squares:
 
 
 def minimise_squares(
-    network: Network, squares: Mapping[int, Squares], *, prove_last: bool = True
+    network: Network,
+    squares: Mapping[int, Squares],
+    *,
+    prove_last: bool = True,
+    unfit: Check | None = None,
 ) -> Optimum | None:
     """``minimise`` with convex costs by layer in addition to those of the network, which is not
     changed. The windows grow until every optimum is inside."""
@@ -344,10 +357,14 @@ def minimise_squares(
         whole = network.copy()
         for layer, one in squares.items():
             one.add_to(whole, layer)
-        optimum = minimise(whole, prove_last=prove_last)
-        if optimum is None:
-            return None
-        face = optimum.face
-        wider = [one.widen(face[layer, one.at]) for layer, one in squares.items()]
-        if not any(wider):
+        too_narrow = False
+
+        def refused(layer: int, distance: Ints, face: Faces) -> bool:
+            nonlocal too_narrow
+            one = squares.get(layer)
+            too_narrow = one is not None and one.widen(face[one.at])
+            return too_narrow or (unfit is not None and unfit(layer, distance, face))
+
+        optimum = minimise(whole, prove_last=prove_last, unfit=refused)
+        if optimum is None or not too_narrow:
             return optimum

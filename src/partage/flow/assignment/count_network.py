@@ -110,17 +110,20 @@ class ColumnGeneration:
     added, and the network is solved again.
 
     ``included``: the columns laid out, one row per group and one column per slot; None: all.
+    ``improving``: those left out that would lower the first cost.
     """
 
     included: Bools | None = None
+    improving: Bools | None = None
 
     def solve_with_columns(self) -> bool:
         """Solve, starting from ``included``; False when infeasible."""
         while True:
+            self.improving = None
             if self._solve_laid_out():
-                if self.included is None or not (pays := self._improving()).any():
+                if self.included is None or self.improving is None:
                     return True
-                self.included = self.included | pays
+                self.included = self.included | self.improving
             elif self.included is None:
                 return False
             else:
@@ -130,8 +133,16 @@ class ColumnGeneration:
         """Solve the network as laid out; False when infeasible."""
         raise NotImplementedError
 
-    def _improving(self) -> Bools:
-        """Columns left out that would lower the first cost."""
+    def columns_missing(self, layer: int, distance: Ints, _: Faces) -> bool:
+        """Whether columns left out would lower the first cost; the layers after it can wait."""
+        if layer or self.included is None:
+            return False
+        improving = self._improving(distance)
+        self.improving = improving if improving.any() else None
+        return self.improving is not None
+
+    def _improving(self, distance: Ints) -> Bools:
+        """Columns left out that would lower the first cost, given its dual values."""
         raise NotImplementedError
 
 
@@ -322,12 +333,12 @@ class CountNetwork(ColumnGeneration):
         missing -= np.bincount(own_group, own_count, minlength=groups.groups).astype(np.int64)
         return emptiest(problem, held[groups.family], missing)
 
-    def _improving(self) -> Bools:
+    def _improving(self, distance: Ints) -> Bools:
         """[G, E] columns left out that would lower the first cost."""
-        reduced = self.optimum.distance[0][self.zone_node][:, self.groups.problem.zone_of]
-        return np.asarray(self.left_out & (reduced < self._cells()[self.groups.family]))
+        reduced = distance[self.zone_node][:, self.groups.problem.zone_of]
+        return np.asarray(self.left_out & (reduced < self._cells(distance)[self.groups.family]))
 
-    def _cells(self) -> Ints:
+    def _cells(self, distance: Ints) -> Ints:
         """[F, E] dual values of (family, slot) in the first layer; where no arc leads there, the
         marginal cost of its first unit."""
         groups, problem = self.groups, self.groups.problem
@@ -336,7 +347,7 @@ class CountNetwork(ColumnGeneration):
         fixed = problem.family_base.copy()
         np.add.at(fixed, (groups.family[groups.own[0]], groups.own[1]), self.own_fixed)
         np.add.at(fixed, groups.family, self.new_fixed)
-        distance, tail = self.optimum.distance[0], self.spread_squares.tail
+        tail = self.spread_squares.tail
         return first_duals(distance, self.slot_node, self.spread_node, tail, fixed)
 
     def _solve_laid_out(self) -> bool:
@@ -345,7 +356,9 @@ class CountNetwork(ColumnGeneration):
         self.guess(base)
         bundles = ((SPREAD, self.spread_squares), (LOAD, self.load_squares))
         squares = {self.layers.index(cost): one for cost, one in bundles if one is not None}
-        optimum = minimise_squares(base, squares, prove_last=self.layers[-1] != DRIFT)
+        optimum = minimise_squares(
+            base, squares, prove_last=self.layers[-1] != DRIFT, unfit=self.columns_missing
+        )
         if optimum is None:
             return False
         self.optimum: Optimum = optimum
@@ -378,7 +391,7 @@ class CountNetwork(ColumnGeneration):
             return slot, None
         spread = distance[self.spread_node]
         if self.included is not None and layer == 0:
-            spread = self._cells()
+            spread = self._cells(distance)
         return slot, np.asarray(distance[self.sink] - spread)
 
     def face(self, layer: int) -> Face:

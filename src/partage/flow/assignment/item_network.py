@@ -370,15 +370,15 @@ class ItemNetwork(ColumnGeneration):
         missing -= np.bincount(self.pool[item], minlength=pools)
         return emptiest(problem, held[self.pool_family], missing.astype(np.int64))
 
-    def _improving(self) -> Bools:
+    def _improving(self, distance: Ints) -> Bools:
         """[pools, E] columns left out that would lower the first cost."""
-        reduced = self.optimum.distance[0][self.pool_node][:, self.problem.zone_of]
-        return np.asarray(self.left_out & (reduced < self._cells()[self.pool_family]))
+        reduced = distance[self.pool_node][:, self.problem.zone_of]
+        return np.asarray(self.left_out & (reduced < self._cells(distance)[self.pool_family]))
 
-    def _cells(self) -> Ints:
+    def _cells(self, distance: Ints) -> Ints:
         """[F, E] dual values of (family, slot) in the first layer; where no arc leads there, the
         marginal cost of its first unit."""
-        distance, tail = self.optimum.distance[0], self.squares[SPREAD].tail
+        tail = self.squares[SPREAD].tail
         held = self.problem.family_base + self.fixed_into
         return first_duals(distance, self.slot_node, self.spread_node, tail, held)
 
@@ -387,7 +387,9 @@ class ItemNetwork(ColumnGeneration):
         network = self.network()
         self.squares = self.guess(network)
         layers = {self.layers.index(cost): one for cost, one in self.squares.items()}
-        optimum = minimise_squares(network, layers)
+        optimum = minimise_squares(
+            network, layers, prove_last=self.layers[-1] != DRIFT, unfit=self.columns_missing
+        )
         if optimum is None:
             return False
         self.optimum = optimum
@@ -471,7 +473,7 @@ class ItemNetwork(ColumnGeneration):
             distance = self.optimum.distance[layer]
             cells = distance[self.spread_node] if self.families else None
             if self.included is not None and layer == 0:
-                cells = self._cells()
+                cells = self._cells(distance)
             found[cost] = (
                 distance[self.sink] - distance[self.slot_node],
                 None if cells is None else distance[self.sink] - cells,
