@@ -1,4 +1,5 @@
-"""The contract tests of the ``compat`` modules against the newest releases on PyPI.
+"""The contract tests of the ``compat`` modules against the newest releases on PyPI, and of
+confluent-kafka what is compared with it: its partitioners and serializers.
 
 The newest release of each library goes into a folder of its own, which shadows the locked one. A
 failure announces what the next upgrade breaks; it is no defect of this release.
@@ -19,9 +20,12 @@ pytestmark = pytest.mark.long
 TESTS = Path(__file__).parent
 
 CONTRACTS = {
-    "aiokafka": TESTS / "live" / "test_compat_aiokafka.py",
-    "kafka-python": TESTS / "live" / "test_compat_kafka_python.py",
-    "typer": TESTS / "cli" / "test_compat.py",
+    "aiokafka": ["live/test_compat_aiokafka.py"],
+    "confluent-kafka": [
+        f"producers/test_{name}.py" for name in ("hashing", "partition", "serializers")
+    ],
+    "kafka-python": ["live/test_compat_kafka_python.py"],
+    "typer": ["cli/test_compat.py"],
 }
 """Contract tests by library. That of pyspark, 400 MB, is left to its upgrade."""
 
@@ -47,8 +51,8 @@ def newest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_contract_holds_for_the_newest_release(newest: Path, library: str) -> None:
     found = sorted(newest.glob(f"{library.replace('-', '_')}-*.dist-info"))
     assert len(found) == 1
-    tests = str(CONTRACTS[library])
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests]
+    tests = [str(TESTS / file) for file in CONTRACTS[library]]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": str(newest)}
     run = subprocess.run(
         command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=300

@@ -1,6 +1,6 @@
 """Run many seeds on one cluster and print their figures: ``make test-faults``.
 
-    python tests/faults/campaign.py [--seeds 0-99] [--seed N] [--short]
+    python tests/faults/campaign.py [--seeds 0-99] [--seed N] [--kafka VERSION] [--short]
 
 Prints one line per seed, and the steps of seeds that fail. Exits 1 if any failed.
 """
@@ -20,7 +20,7 @@ from tests.faults.kinds import of_seed
 from tests.faults.proxied import begin
 from tests.faults.trial import Figures, Trial
 
-SEEDS = 100
+SEEDS = 105
 """Five of each kind."""
 
 
@@ -30,6 +30,7 @@ def main() -> int:
         "--seeds", default=f"0-{SEEDS - 1}", help="FIRST-LAST (default: %(default)s)"
     )
     asked.add_argument("--seed", type=int, help="only this one, and print its steps")
+    asked.add_argument("--kafka", help="Kafka's version (default: that of a sandbox)")
     asked.add_argument("--short", action="store_true", help="with little data, as in make test")
     given = asked.parse_args()
     # ended by SIGTERM, as timeout does, the campaign still stops the brokers
@@ -38,7 +39,7 @@ def main() -> int:
     seeds = range(int(first), int(last) + 1) if given.seed is None else [given.seed]
     figures, failed = Figures(), []
     folder = Path(tempfile.mkdtemp(prefix="partage-faults-"))
-    with begin(folder / "kafka") as cluster:
+    with begin(folder / "kafka", given.kafka) as cluster:
         for seed in seeds:
             began = time.monotonic()
             trial = Trial(cluster, seed, folder / f"seed-{seed}", given.short)

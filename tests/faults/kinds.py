@@ -264,6 +264,19 @@ def clock_jumps(trial: Trial) -> None:
     trial.finish(environment=environment)
 
 
+def log_dir_fails(trial: Trial) -> None:
+    """A log dir that receives is gone; perhaps kill -9; then apply or rollback."""
+    executor = trial.begin(slow=True)
+    trial.moving(executor)
+    back = trial.log_dir_down()
+    time.sleep(trial.rng.uniform(0.0, 12.0))
+    if trial.rng.random() < 0.5:
+        trial.kill_now(executor)
+    back()
+    trial.end(executor)
+    trial.finish(trial.rng.choice(["apply", "rollback"]))
+
+
 KINDS: tuple[Callable[[Trial], None], ...] = (
     executor_killed,
     broker_killed,
@@ -285,6 +298,7 @@ KINDS: tuple[Callable[[Trial], None], ...] = (
     rolling_upgrade,
     controller_changes_at_each_step,
     clock_jumps,
+    log_dir_fails,
 )
 
 

@@ -1,4 +1,5 @@
-"""The cluster that faults are injected into: four brokers in two racks, each behind a proxy.
+"""The cluster that faults are injected into: four brokers in two racks, with three log dirs each,
+behind proxies.
 
 It is a sandbox with other settings. Brokers advertise the port of their proxy. Two of them are also
 controllers, so that with the sandbox's own there are three, and another takes over when the active
@@ -13,11 +14,13 @@ import resource
 import signal
 import socket
 from collections.abc import Iterable
+from pathlib import Path
 
 from partage.live.sandbox import Node, Sandbox
 from tests.faults.proxy import HOST, Proxies
+from tests.on_disk import OnDisk, on_disk
 
-BROKERS, RACKS = 4, ("a", "b")
+BROKERS, RACKS, LOG_DIRS = 4, ("a", "b"), 3
 CONTROLLER = 0
 VOTERS = (CONTROLLER, 1, 2)
 OBSERVER = "observer"
@@ -28,6 +31,7 @@ _SETTINGS: dict[str, object] = {
     "replica.fetch.response.max.bytes": 64 * 1024,
     "replica.fetch.wait.max.ms": 100,
     "replication.quota.window.num": 3,
+    "alter.log.dirs.replication.quota.window.num": 3,
     "log.initial.task.delay.ms": 1000,
     "file.delete.delay.ms": 1000,
 }
@@ -76,6 +80,16 @@ class Proxied(Sandbox):
         with file.open("a") as lines:
             lines.writelines(f"{name}={value}\n" for name, value in settings.items())
 
+    def log_dirs(self) -> list[tuple[int, Path]]:
+        """The log dirs, each with its broker."""
+        return [
+            (one.id, self._folder / one.name / name) for one in self.brokers for name in one.data
+        ]
+
+    def on_disk(self) -> OnDisk:
+        """The log dirs of all replicas."""
+        return on_disk(self.log_dirs())
+
     def is_up(self, node: int) -> bool:
         """Whether its process runs."""
         return self._nodes[node] in self._running()
@@ -103,9 +117,9 @@ class Proxied(Sandbox):
             self._all_ready({CONTROLLER}, lambda _: None, may_retry=False)
 
 
-def begin(folder: str | os.PathLike[str]) -> Proxied:
-    """Start a new cluster in this folder."""
-    return Proxied.start(folder, brokers=BROKERS, racks=RACKS)
+def begin(folder: str | os.PathLike[str], kafka: str | None = None) -> Proxied:
+    """Start a new cluster in this folder, of a version or of the default one."""
+    return Proxied.start(folder, brokers=BROKERS, racks=RACKS, log_dirs=LOG_DIRS, kafka=kafka)
 
 
 def _free_port() -> int:

@@ -28,13 +28,18 @@ from tests.faults.executor import Executor
 from tests.faults.observer import Key, Observer, Seen
 from tests.faults.proxied import CONTROLLER, Proxied
 from tests.faults.traffic import Traffic
+from tests.on_disk import At
 
 MIN_INSYNC = 2
 NOTICE_SECONDS = 30.0
 """A dead broker must be reported within this time."""
 
 RECORD = 10_000
-RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+RATES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 _THROTTLES = {"topic": LISTS, "broker": RATES}
 
@@ -74,6 +79,12 @@ class Trial:
         """When the trial had a broker down or cut off: beginning and end."""
 
         self._deleted: set[str] = set()
+        self._away: list[Path] = []
+        """Log dirs that the trial has taken away."""
+
+        self._elsewhere: set[Key] = set()
+        """Partitions that another tool moved: Kafka chose their log dirs."""
+
         self._command = "apply"
         self._executors: list[Executor] = []
 
@@ -106,7 +117,7 @@ class Trial:
     # ------------------------------------------------------------------ before
 
     def _create(self) -> dict[str, list[list[int]]]:
-        """Two topics, unevenly placed."""
+        """Two topics, unevenly placed, mostly in the first log dir of each broker."""
         brokers, rng = self.cluster.ids, self.rng
         preferred = rng.sample(brokers, 3)
         made = {
@@ -116,7 +127,20 @@ class Trial:
             ]
             for name in ("a", "b")
         }
+        paths: dict[int, list[str]] = {broker: [] for broker in brokers}
+        for broker, log_dir in self.cluster.log_dirs():
+            paths[broker].append(str(log_dir))
         with self._observer.admin() as admin:
+            # a broker remembers the log dir of a replica that it does not have yet
+            for broker, own in paths.items():
+                admin.alter_replica_log_dirs(
+                    {
+                        (topic, number, broker): own[0] if rng.random() < 0.7 else rng.choice(own)
+                        for topic, lists in made.items()
+                        for number, replicas in enumerate(lists)
+                        if broker in replicas
+                    }
+                )
             admin.create_topics(
                 {
                     topic: {
@@ -150,7 +174,7 @@ class Trial:
             cluster = take_snapshot(admin, groups=False).cluster()
         while True:
             options: dict[str, Any] = {"concurrency": 3 if self._short else rng.randint(1, 3)}
-            kind = rng.choice(["balance", "topic", "remove", "more", "batch"])
+            kind = rng.choice(["balance", "topic", "remove", "more", "batch", "disks", "log dir"])
             if kind == "topic":
                 options["spread"] = "topic"
             elif kind == "remove":
@@ -159,15 +183,27 @@ class Trial:
                 options["replication_factor"] = [f"s{self.seed}-a=4"]
             elif kind == "batch":
                 options["batch"] = rng.randint(1, 3)
+            elif kind == "disks":
+                options["no_moves"] = True
+            elif kind == "log dir":
+                chosen = rng.choice([one for one in cluster.brokers if one.log_dirs])
+                options["remove_log_dir"] = f"{chosen.id}:{rng.choice(chosen.log_dirs).path}"
+            if kind == "disks" or rng.random() < 0.5:
+                options["balance_disks"] = True
             plan = partage.plan(cluster, **options)
-            if plan.moves >= 2:
+            if len(plan.changed) >= 2:
                 break
         plan.write(self._plan)
         rate = self._records * RECORD // (3 if self._short else rng.choice([1, 2]))
         self._rate, self._slow = rate, self._records * RECORD // (6 if self._short else 4)
-        self.log(f"plan: {options}, {plan.moves} moves at {rate:,} bytes per second")
+        what = f"{plan.moves} moves, {len(plan.changed)} partitions"
+        self.log(f"plan: {options}, {what} at {rate:,} bytes per second")
         reassignment = _lists(self._plan / "reassignment.json")
         self._before = {one.key: one.replicas for one in self._observer.look()}
+        self._dirs = {at: path for at, (path,) in self.cluster.on_disk().now.items()}
+        self._named = _log_dirs(self._plan / "reassignment.json")
+        inside = [at for at, path in self._named.items() if self._dirs.get(at, path) != path]
+        self.figures.counts["replicas to move between log dirs"] += len(inside)
         self._after = {**self._before, **reassignment}
         self._changed = sorted(reassignment)
         self._floor = {
@@ -270,12 +306,21 @@ class Trial:
         )
 
     def busy_broker(self) -> int:
-        """A broker in the target of a partition that is being reassigned."""
-        busy = self._reassigning() or self._changed
-        return self.rng.choice(sorted({b for key in busy for b in self._after[key]}))
+        """A broker in the target of a partition that is being reassigned, or that copies one
+        between its log dirs."""
+        reassigned = {b for key in self._reassigning() for b in self._after[key]}
+        busy = reassigned | {at.broker for at in self.cluster.on_disk().future}
+        return self.rng.choice(
+            sorted(busy or {b for key in self._changed for b in self._after[key]})
+        )
 
     def _reassigning(self) -> list[Key]:
         return [key for one in self._observer.reassigning() if (key := tuple(one)) in self._after]
+
+    def _blocked(self, broker: int) -> list[Any]:
+        """What is moving, and cannot complete without this broker."""
+        copied = [at for at in self.cluster.on_disk().future if at.broker == broker]
+        return [*copied, *(key for key in self._reassigning() if broker in self._after[key])]
 
     def broker_down(self, broker: int, how: str) -> float:
         """``killed``, ``restarted`` (stopped in order), ``stopped`` (it hangs), ``stopped by a full
@@ -300,6 +345,37 @@ class Trial:
         self.figures.counts[f"brokers {how}"] += 1
         return at
 
+    def log_dir_down(self) -> Callable[[], None]:
+        """Take away a log dir that receives, but not the one with the broker's metadata; returns a
+        function that puts it back, and restarts the broker."""
+        future = self.cluster.on_disk().future.items()
+        busy = {(at.broker, path) for at, paths in future for path in paths}
+        reassigned = {b for key in self._reassigning() for b in self._after[key]}
+        choices = [
+            (broker, str(log_dir))
+            for broker, log_dir in self.cluster.log_dirs()
+            if log_dir.name != "data"
+        ]
+        at = time.monotonic()
+        likely = [one for one in choices if one in busy or one[0] in reassigned] or choices
+        broker, log_dir = self.rng.choice(likely)
+        Path(log_dir).rename(f"{log_dir}.away")
+        self._away.append(Path(log_dir))
+        self.log(f"log dir {log_dir} of broker {broker} is gone")
+        self.figures.counts["log dirs that failed"] += 1
+
+        def up() -> None:
+            self.cluster.kill_broker(broker)
+            self._put_back()
+            self.broker_up(broker, "killed", at)
+
+        return up
+
+    def _put_back(self) -> None:
+        while self._away:
+            log_dir = self._away.pop()
+            Path(f"{log_dir}.away").rename(log_dir)
+
     def broker_up(self, broker: int, how: str, since: float) -> None:
         """Bring it back, and wait until every partition has enough replicas in sync."""
         if how in ("killed", "restarted", "stopped by a full disk"):
@@ -318,7 +394,7 @@ class Trial:
         while executor.runs and executor.reported(words) is None:
             late = time.monotonic() - since > NOTICE_SECONDS
             if late:
-                blocked = [key for key in self._reassigning() if broker in self._after[key]]
+                blocked = self._blocked(broker)
                 assert not blocked, f"broker {broker} is not reported, of {blocked}: {executor}"
                 return
             time.sleep(0.05)
@@ -427,6 +503,7 @@ class Trial:
         with self._observer.admin() as admin:
             admin.alter_partition_reassignments({TopicPartition(*key): list(lists)})
         self._await_no_reassignments()
+        self._elsewhere.add(key)
         self.log(f"another tool moved {key[0]}-{key[1]} to {lists}")
         self.figures.counts["moved by another tool"] += 1
 
@@ -453,6 +530,7 @@ class Trial:
         wanted = self._after if self._command == "apply" else self._before
         wanted = {key: lists for key, lists in wanted.items() if key[0] not in self._deleted}
         self._judge_state(wanted)
+        self._judge_log_dirs(wanted)
         self.judge_settings()
         self._judge_history(wanted)
         self._judge_records()
@@ -472,6 +550,30 @@ class Trial:
             time.sleep(0.2)
         moving = self._observer.reassigning()
         assert not moving, f"still reassigning: {moving}"
+
+    def _judge_log_dirs(self, wanted: dict[Key, tuple[int, ...]]) -> None:
+        """Check that every replica is in the log dir that the plan names or, where it names none or
+        was rolled back, in the one where it was, and that no copy is left."""
+        named = self._named if self._command == "apply" else {}
+        expected = {
+            at: path
+            for key, lists in wanted.items()
+            for broker in lists
+            if (path := named.get(at := At(*key, broker), self._dirs.get(at)))
+            and key not in self._elsewhere
+        }
+        deadline = time.monotonic() + _SETTLE_SECONDS
+        while True:
+            found = self.cluster.on_disk()
+            wrong = {at: (found.now[at], p) for at, p in expected.items() if found.now[at] != [p]}
+            left = {
+                at: paths for at, paths in found.future.items() if at.topic not in self._deleted
+            }
+            if not wrong and not left:
+                break
+            assert time.monotonic() < deadline, f"in other log dirs: {wrong}; copies: {left}"
+            time.sleep(0.2)
+        self.figures.counts["replicas in their log dirs"] += len(expected)
 
     def judge_settings(self) -> None:
         """Check that the configuration is exactly the one from before."""
@@ -520,6 +622,9 @@ class Trial:
 
     def _clean_up(self, topics: Sequence[str] | dict[str, Any]) -> None:
         """Leave the cluster as it was: all brokers, no topics, no configuration."""
+        for broker in {one for one, log_dir in self.cluster.log_dirs() if log_dir in self._away}:
+            self.cluster.kill_broker(broker)
+        self._put_back()
         for broker in self.cluster.ids:
             self.cluster.proxies.restore(broker)
             if self.cluster.is_up(broker):
@@ -550,3 +655,13 @@ def _lists(path: Path) -> dict[Key, tuple[int, ...]]:
     """The replicas in a reassignment JSON."""
     entries = json.loads(path.read_text())["partitions"]
     return {(one["topic"], one["partition"]): tuple(one["replicas"]) for one in entries}
+
+
+def _log_dirs(path: Path) -> dict[At, str]:
+    """The log dirs that a reassignment JSON names."""
+    return {
+        At(one["topic"], one["partition"], broker): log_dir
+        for one in json.loads(path.read_text())["partitions"]
+        for broker, log_dir in zip(one["replicas"], one.get("log_dirs", ()), strict=False)
+        if log_dir != "any"
+    }

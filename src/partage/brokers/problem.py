@@ -587,6 +587,12 @@ def _check_removed(cluster: Cluster, one: LogDirOfBroker, where: str, chosen: Bo
     at = paths.index(one.path)
     if not broker.alive or broker.log_dirs[at].offline is not None:
         raise InputError(where, "is offline: nothing can be copied out of it")
+    if (offline := broker.offline_log_dir) is not None:
+        raise InputError(
+            where,
+            f"Kafka moves nothing between the log dirs of broker {broker.id} while {offline} is "
+            "offline: repair it and restart the broker first",
+        )
     if cluster.log_dirs is None or not has_known_log_dirs(cluster, place):
         raise InputError(where, f"the contents of the log dirs of broker {one.broker} are unknown")
     inside = ((cluster.replicas == place) & (cluster.log_dirs == at)).any(axis=1)
@@ -643,6 +649,12 @@ def _warnings(problem: Problem) -> Iterable[str]:
             "a broker that holds one is back"
         )
     yield from _given_warnings(problem)
+    for broker in cluster.brokers if problem.options.balance_disks else ():
+        if broker.alive and (offline := broker.offline_log_dir) is not None:
+            yield (
+                f"the log dirs of broker {broker.id} are not balanced: Kafka moves nothing between "
+                f"them while {offline} is offline"
+            )
     unknown = cluster.size_bytes < 0
     if unknown.any() and not unknown.all():
         yield f"unknown sizes count as 0 bytes: {_some(cluster, unknown)}"

@@ -70,3 +70,9 @@ class Broker:
 
     def __repr__(self) -> str:
         return changed_fields(self)
+
+    @property
+    def offline_log_dir(self) -> str | None:
+        """The path of the first log dir that is offline. Until it is back, the broker takes new
+        replicas, but moves none between its other log dirs (Kafka's LogManager)."""
+        return next((one.path for one in self.log_dirs if one.offline is not None), None)

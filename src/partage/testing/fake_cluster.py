@@ -258,6 +258,8 @@ class FakeCluster:
         if at not in self._placed:
             self._named[at] = path
             return kafka_errors.ReplicaNotAvailableError  # type: ignore[no-any-return]
+        if path != self._placed[at] and any(b == broker for b, _ in self.offline):
+            return kafka_errors.KafkaStorageError  # type: ignore[no-any-return]
         if at in self._futures and self._futures[at].path != path:
             del self._futures[at]
         if self._placed[at] != path and at not in self._futures:

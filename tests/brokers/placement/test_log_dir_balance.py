@@ -226,7 +226,11 @@ def test_cordoned_and_offline_log_dirs_are_left_alone(tmp_path: Path) -> None:
     assert paths_of(cordoned) == {"/a": 5, "/c": 5}
     assert cordoned.figures["log_dirs"]["bytes_moved"] == 50
     offline = plan(Cluster.from_json(three_dirs(c={"offline": "failed"})), balance_disks=True)
-    assert paths_of(offline) == {"/a": 5, "/b": 5}
+    assert paths_of(offline) == {"/a": 10}
+    assert offline.warnings == (
+        "the log dirs of broker 1 are not balanced: Kafka moves nothing between them while /c is "
+        "offline",
+    )
     kept = plan(Cluster.from_json(three_dirs(a={"cordoned": True})), balance_disks=True)
     assert paths_of(kept) == {"/a": 10}
     emptied = plan(Cluster.from_json(three_dirs(a={"cordoned": True})), remove_log_dir=(1, "/a"))
@@ -272,13 +276,19 @@ def test_waves_keep_the_concurrency_and_the_throttle(tmp_path: Path) -> None:
             "remove_log_dir 1:/c: is offline: nothing can be copied out of it",
         ),
         (
+            {"remove_log_dir": "1:/b"},
+            "remove_log_dir 1:/b: Kafka moves nothing between the log dirs of broker 1 while /c is "
+            "offline: repair it and restart the broker first",
+        ),
+        (
             {"remove_log_dir": "1:/a", "topics": "u"},
             "topics: leaves out t-0, which has a replica in 1:/a",
         ),
     ],
 )
 def test_refused(options: dict[str, Any], problem: str) -> None:
-    value = three_dirs(c={"offline": "failed"})
+    offline = options["remove_log_dir"] in ("1:/b", "1:/c")
+    value = three_dirs(**{"c": {"offline": "failed"}} if offline else {})
     value["partitions"].append({"topic": "u", "partition": 0, "replicas": [2]})
     with pytest.raises(InputError) as raised:
         plan(Cluster.from_json(value), **options)
@@ -306,8 +316,8 @@ def test_nothing_to_balance() -> None:
             "other brokers first",
         ),
         (
-            {"b": {"cordoned": True}, "c": {"offline": "failed"}},
-            "broker 1: no other log dir can take t-0, all are cordoned, offline or to be emptied: "
+            {"b": {"cordoned": True}, "c": {"cordoned": True}},
+            "broker 1: no other log dir can take t-0, all are cordoned or to be emptied: "
             "uncordon one, or use --remove-broker 1",
         ),
         (
@@ -362,6 +372,11 @@ def _log_dir_stage(value: dict[str, Any]) -> dict[str, Any]:
             "plan.json",
             of_plan("brokers", 0, "log_dirs", 1, "cordoned", to=True),
             "/b is cordoned or offline",
+        ),
+        (
+            "plan.json",
+            of_plan("brokers", 0, "log_dirs", 2, "offline", to="failed"),
+            "its log dir changes, although another one of the broker is offline",
         ),
         (
             "plan.json",

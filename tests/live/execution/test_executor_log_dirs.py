@@ -16,6 +16,7 @@ from partage.live.admin.snapshot import take_snapshot
 from partage.live.execution.changes import Change
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.outcome import Outcome
+from partage.live.execution.preflight import preflight
 from partage.live.execution.rescheduling import reschedule
 from partage.live.execution.verify import verify
 from partage.testing import FakeCluster
@@ -63,10 +64,18 @@ def test_named_before_the_replica_is_created(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_forgot(tmp_path: Path) -> None:
-    """It creates the replica elsewhere; it is moved once it is in sync."""
+    """It creates the replica elsewhere; it is moved once it is in sync, at the throttle's rate."""
     scenario = scenario_of(tmp_path, a_move())
     scenario.cluster.admin.alter_replica_log_dirs = _forgetting(scenario)  # type: ignore[method-assign]
-    assert scenario.run() == Outcome("done")
+    rates: list[str | None] = []
+    config = scenario.cluster.configs
+    for second in range(1, 30):
+        scenario.cluster.at(second, lambda: rates.append(config.get(("broker", "3"), {}).get(RATE)))
+    with no_throttle_left(scenario):
+        assert scenario.run(throttle=MB) == Outcome("done")
+    before, *meanwhile, after = rates
+    assert (before, set(meanwhile), after) == (None, {str(MB)}, None)
+    assert len(meanwhile) > 2 * 10, "copied twice, 10 MB each"
     assert scenario.cluster.log_dirs_of(("t", 0)) == {1: "/d1", 3: "/d3"}
 
 
@@ -101,6 +110,20 @@ def test_an_offline_log_dir(tmp_path: Path) -> None:
     problems = {"t-0": "log dir /d3 of broker 3 is offline"}
     assert scenario.run() == Outcome("differs", problems)
     assert scenario.cluster.replicas == {("t", 0): (1, 2), ("t", 1): (1, 3)}
+
+
+def test_another_log_dir_is_offline(tmp_path: Path) -> None:
+    """Kafka then moves nothing between the log dirs of the broker. New replicas it takes."""
+    scenario = scenario_of(tmp_path, within(), a_move(number=1))
+    scenario.cluster.offline = {(1, "/d3"), (3, "/d1")}
+    problems = {"t-0": "broker 1 moves nothing between its log dirs while /d3 is offline"}
+    assert scenario.run() == Outcome("differs", problems)
+    assert scenario.cluster.log_dirs_of(("t", 1))[3] == "/d3"
+    snapshot = take_snapshot(scenario.cluster.admin, sleep=scenario.cluster.sleep)  # type: ignore[arg-type]
+    assert preflight(scenario.plan, snapshot, throttle=None).errors[1:] == [
+        "replicas should move between the log dirs of broker 1: Kafka moves none while /d3 is "
+        "offline"
+    ]
 
 
 def test_a_log_dir_that_is_not_there(tmp_path: Path) -> None:

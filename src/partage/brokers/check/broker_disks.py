@@ -44,11 +44,13 @@ class _Replica:
 
 @dataclass
 class BrokerDisks:
-    """A broker with several log dirs of known contents; ``open``: those that may take replicas."""
+    """A broker with several log dirs of known contents; ``open``: those that may take replicas;
+    ``frozen``: one is offline, so that Kafka moves nothing between the others."""
 
     log_dirs: list[dict[str, Any]]
     open: list[int]
     balanced: bool
+    frozen: bool
     replicas: list[_Replica] = field(default_factory=list)
 
     @property
@@ -130,7 +132,8 @@ def disks_of(plan: PlanColumns) -> dict[int, BrokerDisks]:
     found: dict[int, BrokerDisks] = {}
     for broker in plan.value["brokers"]:
         dirs = broker.get("log_dirs", [])
-        known = broker["id"] not in unknown or any(d["offline"] is not None for d in dirs)
+        frozen = any(d["offline"] is not None for d in dirs)
+        known = frozen or broker["id"] not in unknown
         slots = [
             i
             for i, one in enumerate(dirs)
@@ -139,7 +142,7 @@ def disks_of(plan: PlanColumns) -> dict[int, BrokerDisks]:
             and (broker["id"], one["path"]) not in removed
         ]
         if len(dirs) > 1 and slots and known and broker["alive"]:
-            found[broker["id"]] = BrokerDisks(dirs, slots, plan.asked.balance_disks)
+            found[broker["id"]] = BrokerDisks(dirs, slots, plan.asked.balance_disks, frozen)
     for row, size in enumerate(plan.size.tolist()):
         _add_replicas(plan, row, size, found, removed)
     return found
@@ -162,7 +165,7 @@ def _add_replicas(
             continue
         was = old.get(broker, -1)
         out = was >= 0 and (broker, disks.log_dirs[was]["path"]) in removed
-        item = keeps and (out or was in disks.open)
+        item = keeps and not disks.frozen and (out or was in disks.open)
         disks.replicas.append(_Replica(size, was, now, item, out, broker not in old))
 
 

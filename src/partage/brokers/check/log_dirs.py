@@ -102,6 +102,8 @@ def _problem(plan: PlanColumns, broker: int, was: int | None, now: int, moves: b
         return f"is in log dir {chosen['path']}, which must be empty"
     if not _is_open(chosen):
         return f"log dir {chosen['path']} is cordoned or offline"
+    if was is not None and not all(d["offline"] is None for d in _log_dirs(plan, broker)):
+        return "its log dir changes, although another one of the broker is offline"
     if was is None or _must_be_empty(plan, broker, was) is not None:
         return None
     if moves and _is_open(_log_dirs(plan, broker)[was]):

@@ -1,11 +1,11 @@
 """Move replicas between the log dirs of a broker: ``balance_disks`` and ``remove_log_dir``.
 
 Brokers do not interact here, so each is a separate problem. Its items are the replicas that may
-change their log dir: those of partitions that keep their brokers, outside cordoned and offline log
-dirs. Its slots are the log dirs that take replicas. What else is in them stays: it is the base. For
-``balance_disks`` every log dir has a band around its fair share of the bytes, in proportion to the
-disks where their sizes are known (``flow/size_balancing``); for ``remove_log_dir`` alone the only
-limit is the disk.
+change their log dir: those of partitions that keep their brokers, outside cordoned log dirs; none
+where a log dir of the broker is offline. Its slots are the log dirs that take replicas. What else
+is in them stays: it is the base. For ``balance_disks`` every log dir has a band around its fair
+share of the bytes, in proportion to the disks where their sizes are known
+(``flow/size_balancing``); for ``remove_log_dir`` alone the only limit is the disk.
 
 Packing is NP-hard. The bytes moved are compared with a lower bound from prices; the fullest log dir
 with another: no choice makes it less full than what stays in it, than all log dirs of its broker
@@ -179,6 +179,7 @@ def disks_of(problem: Problem, after: Cluster) -> Iterator[BrokerDisks]:
         here = slice(*np.searchsorted(broker, (number, number + 1)).tolist())
         emptied = [d for b, d in problem.removed_log_dirs if b == number]
         removed = np.isin(was[here], emptied)
+        movable = one.offline_log_dir is None
         yield BrokerDisks(
             broker=number,
             row=row[here],
@@ -186,7 +187,7 @@ def disks_of(problem: Problem, after: Cluster) -> Iterator[BrokerDisks]:
             size=size[here],
             was=was[here],
             now=after.log_dirs[row[here], column[here]],
-            item=may_move[row[here]] & (np.isin(was[here], slots) | removed),
+            item=may_move[row[here]] & movable & (np.isin(was[here], slots) | removed),
             removed=removed,
             open=slots,
             disk=[one.log_dirs[slot].disk_bytes for slot in slots],
@@ -327,8 +328,8 @@ def _check_emptied(problem: Problem, after: Cluster, log_dirs: Ints) -> None:
             name = after.names[int(left.any(axis=1).argmax())]
             identity = after.broker_ids[broker]
             raise CannotError(
-                f"broker {identity}: no other log dir can take {name}, all are cordoned, offline "
-                f"or to be emptied: uncordon one, or use --remove-broker {identity}"
+                f"broker {identity}: no other log dir can take {name}, all are cordoned or to be "
+                f"emptied: uncordon one, or use --remove-broker {identity}"
             )
 
 

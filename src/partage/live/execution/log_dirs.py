@@ -23,8 +23,8 @@ from partage.live.admin.states import Key
 from partage.live.execution.changes import Change
 from partage.live.execution.retrying_admin import RetryingAdmin
 
-_REFUSED = (kafka_errors.KafkaStorageError, kafka_errors.LogDirNotFoundError)
-"""The log dir is offline, or the broker has none of this path."""
+_OFFLINE = kafka_errors.KafkaStorageError
+"""The log dir is offline; or the partition, or another log dir of the broker."""
 
 
 class Placed(NamedTuple):
@@ -109,14 +109,26 @@ class LogDirs:
         refused: dict[Key, str] = {}
         for broker in sorted(set(alive) & {b for paths in wanted.values() for b in paths}):
             paths = {key: own[broker] for key, own in wanted.items() if broker in own}
-            for key, error in self._admin.alter_log_dirs(broker, paths).items():
-                if issubclass(error, _REFUSED):
-                    offline = issubclass(error, kafka_errors.KafkaStorageError)
-                    why = "offline" if offline else "not there"
-                    refused[key] = f"log dir {paths[key]} of broker {broker} is {why}"
+            failed = self._admin.alter_log_dirs(broker, paths)
+            offline = [k for k, e in failed.items() if issubclass(e, _OFFLINE)]
+            refused |= self._offline(broker, {key: paths[key] for key in offline})
+            for key, error in failed.items():
+                if issubclass(error, kafka_errors.LogDirNotFoundError):
+                    refused[key] = f"log dir {paths[key]} of broker {broker} is not there"
                 elif not issubclass(error, kafka_errors.RetriableError):
                     refused[key] = f"broker {broker}: {describe_error(error)}"
         return refused
+
+    def _offline(self, broker: int, paths: Mapping[Key, str]) -> dict[Key, str]:
+        """Why a broker refused these: the log dir is offline, or another one is, so that it moves
+        nothing between the others."""
+        offline = self._admin.offline_log_dirs(broker, paths) if paths else []
+        return {
+            key: f"broker {broker} moves nothing between its log dirs while {offline[0]} is offline"
+            if offline and path not in offline
+            else f"log dir {path} of broker {broker} is offline"
+            for key, path in paths.items()
+        }
 
     def _described(
         self, replicas: Iterable[tuple[Key, int]], alive: set[int]

@@ -190,6 +190,19 @@ def _check_log_dirs(
         else:
             continue
         found.errors.append(f"log dir {path} of broker {broker} should receive replicas: {problem}")
+    inside = {
+        broker
+        for change in plan.changes.values()
+        if (state := states.get(change.key)) is not None
+        for broker, path in change.between_log_dirs.items()
+        if state.log_dirs.get(broker) != path
+    }
+    for (broker, path), own in sorted(there.items()):
+        if broker in inside and own.offline is not None:
+            found.errors.append(
+                f"replicas should move between the log dirs of broker {broker}: Kafka moves none "
+                f"while {path} is offline"
+            )
 
 
 def _check_disks(

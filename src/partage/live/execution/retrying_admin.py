@@ -104,6 +104,15 @@ class RetryingAdmin:
             for one in topic["partitions"]
         ]
 
+    def offline_log_dirs(self, broker: int, keys: Iterable[Key]) -> list[str]:
+        """The log dirs of a broker that are offline, read with these partitions; none from a broker
+        that does not answer now."""
+        try:
+            (described,) = self.client.describe_log_dirs(_by_topic(keys), brokers=[broker])
+        except kafka_errors.KafkaError:
+            return []
+        return [one["log_dir"] for one in described["log_dirs"] if one["error_code"]]
+
     # ------------------------------------------------------------------ changing
 
     def alter_log_dirs(

@@ -53,7 +53,8 @@ class ReplicationThrottles:
         changes, alive = list(changes), set(alive)
         moves = [change for change in changes if change.adding]
         brokers = {b for change in moves for b in (*change.origin, *change.adding)} & alive
-        inside = {b for change in changes for b in change.between_log_dirs} & alive
+        # new replicas, too: one that its broker created elsewhere is moved afterwards
+        inside = {b for change in changes for b in change.placing} & alive
         senders, receivers = _replica_lists(moves)
         topics = sorted(senders)
         self._save(sorted(brokers | inside), inside, topics)
