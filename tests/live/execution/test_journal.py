@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -18,6 +19,7 @@ from partage.brokers.directory import JOURNAL
 from partage.errors import InputError, PartageError
 from partage.live.admin.connection import one_line_errors
 from partage.live.admin.states import Throttles
+from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.journal import Journal, is_locked
 
 WHOLE = b'{"at":"2026-01-01T00:00:00Z","event":"started"}\n'
@@ -236,3 +238,59 @@ def test_only_a_claim_is_taken_from_a_journal(tmp_path: Path, name: str | None) 
         Journal.open(tmp_path)
     with Journal.open(tmp_path, tolerant=True) as journal:
         assert journal.claim is None
+
+
+ENTRIES: list[dict[str, Any]] = [
+    {"event": "started", "plan": "0" * 64, "direction": "forward", "topic_ids": {"t": "x"}},
+    {"event": "claimed", "name": "partage.run.h.0a"},
+    {"event": "throttles saved", "brokers": {"1": {"rate": "5"}}, "topics": {"t": {"list": "*"}}},
+    {"event": "throttles restored", "brokers": [1], "topics": ["t"]},
+    {"event": "submitted", "partitions": [["t", 0]]},
+    {"event": "cancelled", "partitions": [["t", 0]]},
+    *({"event": one} for one in ("ended", "wave done", "leaders elected", "replanned", "note")),
+]
+DAMAGE: list[Any] = [
+    *(
+        None,
+        True,
+        0,
+        -1,
+        1.5,
+        10**30,
+        "",
+        "x",
+        "\ud800",
+        [],
+        {},
+        [[]],
+        [None],
+        [["t"]],
+        [["t", -1]],
+    ),
+    *([["t", 0, 1]], [[0, "t"]], {"": 1}, {"1": None}, {"1": {"rate": None}}, {"\ud800": {}}),
+    *({"99999999999": {}}, {"-1": {}}, {"t": {"list": ["*"]}}, {"t": "\ud800"}, [10**20], ["\n"]),
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["event"])
+def test_missing_and_wrong_fields_end_in_one_line(
+    entry: dict[str, Any], plan: ExecutionPlan, tmp_path: Path
+) -> None:
+    """Or are taken as they are, and then nothing that reads the journal fails."""
+    whole = {"at": "2026-01-01T00:00:00Z", **entry}
+    path, refused = tmp_path / JOURNAL, []
+    for field in whole:
+        missing = {name: value for name, value in whole.items() if name != field}
+        for damaged in (missing, *({**whole, field: value} for value in DAMAGE)):
+            path.write_text(json.dumps(damaged) + "\n")
+            try:
+                with Journal.open(tmp_path) as journal:
+                    journal.check_plan(plan)
+                    assert journal.saved_throttles.brokers.keys() <= {1, 10**10 - 1}
+                    assert journal.submitted <= {("t", 0)}
+                    assert journal.claim in (None, "partage.run.h.0a")
+                    assert isinstance(journal.topic_ids, dict)
+            except InputError as error:
+                refused.append(str(error))
+    assert [one for one in refused if not re.fullmatch(r"[^\n\ud800]+", one)] == []
+    assert len(refused) > len(DAMAGE)
