@@ -179,7 +179,7 @@ def test_a_broker_that_restarts_in_mid_move(disks: Disks) -> None:
     topic = disks.plan("empty", remove_log_dir=f"1:{disks.log_dir(1, 1)}")
     wanted = planned(topic)
     assert {at.broker for at in wanted} == {1}
-    background = topic.begun()
+    background = topic.begun(on_failure="wait")  # however slowly it starts
     disks.sandbox.kill_broker(1)
     disks.sandbox.start_broker(1)
     Overrides(throttle=FAST).write(str(topic.directory))
