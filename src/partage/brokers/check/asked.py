@@ -59,8 +59,8 @@ class Asked:
     removed_log_dirs: tuple[tuple[int, str], ...]
     factors: dict[str | None, int]
     topics: Callable[[str], bool]
-    broker_set: tuple[int, ...]
     no_moves: bool
+    broker_set: tuple[int, ...]
     leader_racks: dict[str | None, tuple[str, ...]]
     prefer_zone: bool
     balance: str
@@ -100,8 +100,8 @@ class Asked:
             removed_log_dirs=tuple(words.several("remove_log_dir", _log_dir)),
             factors=words.mapping("replication_factor", _factor),
             topics=words.one("topics", _pattern) or (lambda topic: True),
-            broker_set=words.one("broker_set", _brokers) or (),
             no_moves=options.get("no_moves", False),
+            broker_set=words.one("broker_set", _brokers) or (),
             leader_racks=words.mapping("leader_racks", _leader_racks),
             prefer_zone=options.get("prefer_zone", False),
             balance=balance,
