@@ -8,10 +8,15 @@ from typing import Any
 Json = dict[str, Any]
 
 
-def a_cluster(seed: int, brokers: int = 5, partitions: int = 8, new: int = 1) -> Json:
-    """Brokers alike, in racks of one size or none; the last ``new`` are empty."""
+def a_cluster(
+    seed: int, brokers: int = 5, partitions: int = 8, new: int = 1, racks: str = ""
+) -> Json:
+    """Brokers alike; the last ``new`` are empty. ``racks``: a letter for each broker, none with
+    more than half of them; without it, racks of one size or none."""
     rng = random.Random(seed)
     factor = min(rng.randint(1, 3), brokers - new)
+    if racks:
+        factor = min(factor, 2)
     racked = brokers % 2 == 0 and factor <= 2 and rng.random() < 0.5
     old = brokers - new
     rows: list[Json] = []
@@ -28,5 +33,8 @@ def a_cluster(seed: int, brokers: int = 5, partitions: int = 8, new: int = 1) ->
             }
         )
     rows.sort(key=lambda row: (row["topic"], row["partition"]))
-    rack = ({"rack": "ab"[b % 2]} if racked else {} for b in range(brokers))
+    rack = (
+        {"rack": racks[b]} if racks else {"rack": "ab"[b % 2]} if racked else {}
+        for b in range(brokers)
+    )
     return {"brokers": [{"id": b} | r for b, r in enumerate(rack)], "partitions": rows}

@@ -6,7 +6,7 @@ import pytest
 
 import partage
 from partage import Cluster
-from tests.brokers.load.cases import a_cluster
+from tests.brokers.load.cases import Json, a_cluster
 from tests.oracles.load_mip import fewest_bytes, least_excess, worst_excess
 from tests.profiles import seeds
 
@@ -17,8 +17,16 @@ TOLERANCES = (0.05, 0.2, 0.4)
 
 @pytest.mark.parametrize("seed", seeds(32))
 def test_excess_and_bytes_lie_between_the_bounds_and_the_optimum(seed: int) -> None:
-    tolerance = TOLERANCES[seed % 3]
-    cluster = a_cluster(seed, brokers=4 + seed % 3, partitions=8)
+    _lies_between(a_cluster(seed, brokers=4 + seed % 3), TOLERANCES[seed % 3])
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_the_same_with_uneven_racks(seed: int) -> None:
+    racks = ("abcaba", "aabcba", "abacab")[seed % 3]
+    _lies_between(a_cluster(seed, brokers=6, racks=racks), TOLERANCES[seed % 3])
+
+
+def _lies_between(cluster: Json, tolerance: float) -> None:
     plan = partage.plan(Cluster.from_json(cluster), balance="load", tolerance=tolerance)
     stages = {stage.name.value: stage for stage in plan.stages}
 

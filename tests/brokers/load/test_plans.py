@@ -146,6 +146,24 @@ def test_a_second_run_moves_nothing_on_other_shapes(
     assert len(again.changed) == 0
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("beside_the_benchmarks")
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"brokers": 15, "new": 3, "partitions": 1500, "topics": 20},
+        {"brokers": 30, "new": 5, "partitions": 2000, "topics": 40},
+    ],
+)
+def test_few_bytes_where_racks_are_uneven(sizes: Json) -> None:
+    """The largest rack needs a replica of almost every partition."""
+    shape = {"racks": 5, "uneven_racks": True, "seed": 2}
+    plan = planned(importlib.import_module("clusters").cluster_json(**sizes, **shape), "2%")
+    assert stage(plan, "load").value == 0
+    moved = stage(plan, "bytes moved")
+    assert moved.bound <= moved.value <= 1.01 * moved.bound
+
+
 def test_the_order_of_the_input_does_not_matter() -> None:
     cluster = a_large_cluster(5)
     shuffled = {key: random.Random(1).sample(rows, len(rows)) for key, rows in cluster.items()}

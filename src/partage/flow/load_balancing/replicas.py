@@ -4,9 +4,9 @@ A load is a vector per item, the same for each of its replicas. The search start
 break no rule and
 
 - *fills*: slots with too few replicas take some from slots that must, or best can, give them, up to
-  a target load within the bands. Each step takes the replicas whose loads point in the direction
-  that both slots lack, so that all loads approach the target together; among these, replicas that
-  have little in common with the slot (``overlap``);
+  a target load within the bands. Each is one whose loads point in the direction that both slots
+  lack then, so that all loads approach the target together; that fits into the bands; and that has
+  little in common with the slot (``overlap``);
 - *repairs*: the slot furthest outside a band gives or takes a replica, or exchanges one, with the
   highest decrease of the squared distances for each byte moved in addition;
 - *saves*: replicas return home, and smaller replicas move in place of larger ones, where the bands
@@ -36,6 +36,8 @@ _MARGIN = 0.01
 """The share of a band's width that targets and repairs keep from its edges."""
 
 _SOURCES = 2
+"""Slots that one turn of filling takes replicas from."""
+
 _PARTNERS, _SAMPLE = 4, 48
 """Slots that are tried on the other side of a step, and replicas of each in exchanges."""
 
@@ -99,6 +101,8 @@ class ReplicaSearch:
         self.slots, self.home = start.copy(), np.sort(problem.own, axis=1)
         self.width = start.shape[1]
         self.load = np.ascontiguousarray((loads_of(start, load, base) / unit[:, None]).T)
+        self.one = float(self.weight[0, 0])
+        self.half = self.one * _HALF  # strictly more: a move brings the counts closer to the target
         self.random = np.random.default_rng(0)
         self._index()
 
@@ -182,44 +186,59 @@ class ReplicaSearch:
 
     def _fill(self, stop: Callable[[], bool]) -> None:
         """Move replicas from slots above their target count to slots below."""
-        one = float(self.weight[0, 0])
-        half = one * _HALF  # strictly more: every move brings the counts closer to the target
         fixed = zones_fixed(self.problem)
         target = target_loads(self.load, *self.target_band, self.zone, fixed)
         done = np.zeros(self.problem.slots, dtype=np.bool_)
         while not stop():
-            gap = self.load - target
-            lacking = np.where(done, 0, -gap[:, 0])
+            lacking = np.where(done, 0, target[:, 0] - self.load[:, 0])
             there = int(lacking.argmax())
-            if lacking[there] < half:
+            if lacking[there] < self.half:
                 return
-            spare = gap[:, 0].copy()
-            near = np.where(self.zone == self.zone[there], spare, 0)
-            pool = near if near.max() >= half else spare
-            sources = np.argsort(-pool, kind="stable")[:_SOURCES]
-            moved = False
-            for here in sources[pool[sources] >= half].tolist():
-                enough = max(1, int(min(spare[here], lacking[there]) / one + 0.5))
-                way = _direction(gap[here]) - _direction(gap[there]) / 3
-                moved |= self._pour(here, there, way, min(enough, max(4, enough // 4)))
-            done[there] |= not moved
+            done[there] = not self._take(there, target)
 
-    def _pour(self, here: int, there: int, way: Floats, most: int) -> bool:
-        """Move up to ``most`` replicas whose loads point most in the direction ``way`` [K], and
-        that have little in common with the slot."""
+    def _take(self, there: int, target: Floats) -> bool:
+        """Take replicas from the highest slots that have any for this one, of other zones only if
+        none of its own has; whether some slot has."""
+        spare = self.load[:, 0] - target[:, 0]
+        order = np.argsort(-spare, kind="stable")
+        order = order[spare[order] >= self.half]
+        near = self.zone[order] == self.zone[there]
+        for sources in (order[near], order[~near]):
+            given = 0
+            for here in sources.tolist():
+                given += self._pour(here, there, target)
+                if given == _SOURCES:
+                    break
+            if given:
+                return True
+        return False
+
+    def _pour(self, here: int, there: int, target: Floats) -> bool:
+        """Move some replicas, one by one: whose loads point most in the direction that both slots
+        then lack, and that have little in common with the slot and fit into its bands. Whether
+        there is any."""
         replica = self._on(here)
         replica = replica[self.stays[replica]]
         replica = replica[self._movable(replica, here, there)]
         weight = self.weight[replica]
-        square = (weight * weight).sum(axis=1)
-        gain = (weight * way).sum(axis=1) / np.sqrt(square)
+        length = np.sqrt((weight * weight).sum(axis=1))
         item = replica // self.width
-        gain -= self.overlap.added(item, self.slots[item], here, there)
-        best = np.lexsort((replica, -gain))[:most]
-        for chosen in replica[best].tolist():
-            if (self.slots[chosen // self.width] != there).all():
-                self._move(chosen, there)
-        return len(best) > 0
+        common = self.overlap.added(item, self.slots[item], here, there)
+        spare = self.load[:, 0] - target[:, 0]
+        enough = max(1, int(min(spare[here], -spare[there]) / self.one + 0.5))
+        most = min(enough, max(4, enough // 4), len(replica))
+        for moved in range(most):
+            way = _direction(self.load[here] - target[here])
+            way -= _direction(self.load[there] - target[there]) / 3
+            gain = (weight * way).sum(axis=1) / length - common
+            space = self.penalty.high[there] - self.load[there]
+            gain[(weight > space).any(axis=1)] = -np.inf
+            best = int(gain.argmax())
+            if np.isneginf(gain[best]):
+                return moved > 0
+            self._move(int(replica[best]), there)
+            common[best] = np.inf
+        return most > 0
 
     # -- repair
 
@@ -241,22 +260,27 @@ class ReplicaSearch:
     def _improve(self, slot: int, effort: int) -> bool:
         """Make the best step of a slot with one of its partners, if any helps."""
         best: Step = (0.0, [])
-        for other in self._partners(slot, _PARTNERS * effort):
+        for other in self._partners(slot, effort):
             for found in self._steps(slot, other, _SAMPLE * effort):
                 best = max(best, found, key=lambda step: step[0])
         for replica, there in best[1]:
             self._move(replica, there)
         return bool(best[1])
 
-    def _partners(self, slot: int, most: int) -> list[int]:
-        """Slots with most space for what this one lacks or has too much of."""
+    def _partners(self, slot: int, effort: int) -> list[int]:
+        """Slots with most space for what this one lacks or has too much of; with more effort, also
+        the one of each zone, since few replicas may be able to go to the others."""
         wrong = self.penalty.signed(self.load)[slot]
         low, high = self.penalty.low, self.penalty.high
         middle = (self.load - (low + high) / 2) * self.penalty.scale
         space = -(middle * np.sign(wrong)).sum(axis=1)
         space[slot] = -np.inf
-        order = np.argsort(-space, kind="stable")[:most]
-        return [int(other) for other in order.tolist() if other != slot]
+        order = np.argsort(-space, kind="stable")
+        found = order[: _PARTNERS * effort]
+        if effort > 1:
+            first = np.unique(self.zone[order], return_index=True)[1]
+            found = np.concatenate((found, order[np.sort(first)]))
+        return [other for other in dict.fromkeys(found.tolist()) if other != slot]
 
     def _steps(self, slot: int, other: int, most: int) -> list[tuple[float, list[tuple[int, int]]]]:
         """The best transfer each way, and the best exchange: (worth, [(replica, to slot)])."""
