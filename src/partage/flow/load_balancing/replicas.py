@@ -198,7 +198,7 @@ class ReplicaSearch:
 
     def _take(self, there: int, target: Floats) -> bool:
         """Take replicas from the highest slots that have any for this one, of other zones only if
-        none of its own has; whether some slot has."""
+        none of the same zone has; whether some slot has."""
         spare = self.load[:, 0] - target[:, 0]
         order = np.argsort(-spare, kind="stable")
         order = order[spare[order] >= self.half]
