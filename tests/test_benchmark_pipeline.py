@@ -81,6 +81,32 @@ def test_targets() -> None:
     assert met({**wrong, "profile": wrong["profile"][:2]})[2] is None
 
 
+def test_columns_of_what_was_measured() -> None:
+    blocks = module("tables.pipeline").blocks
+    figures = pipeline_figures()
+    assert "processor" not in blocks(figures)["pipeline, hashing"]
+    assert "approximate" not in blocks(figures)["pipeline, time"]
+    rates = {"hashing": 1.8e6, "nothing": 2e6}
+    figures["hashing"]["rows_per_processor_second"] = {"murmur2": rates, "all": rates}
+    figures["profile"][-1]["approximate_seconds"] = 22.0
+    shown = blocks(figures)
+    assert "| share of processor time |" in shown["pipeline, hashing"]
+    assert shown["pipeline, hashing"].count(" 90% |") == 2
+    assert "1.10 |" in shown["pipeline, time"].splitlines()[-1]
+
+
+def test_processor_time_includes_processes_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("no /proc")
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "records"))
+    spent = module("processes").processor_seconds
+    before = spent(os.getpid())
+    code = "import time\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert spent(os.getpid()) >= before + 0.25
+    assert spent(2**30) is None
+
+
 def test_extrapolation_to_a_trillion_records() -> None:
     figures = pipeline_figures()
     # 10^12 µs on 1,000 cores; three times 10 bytes a record
@@ -151,7 +177,7 @@ def test_memory_includes_descendant_processes(monkeypatch: pytest.MonkeyPatch) -
     if not Path("/proc/self/statm").exists():
         pytest.skip("no /proc")
     monkeypatch.syspath_prepend(str(BENCHMARKS / "records"))
-    resident, block = module("memory").resident, 200 * 10**6
+    resident, block = module("processes").resident, 200 * 10**6
     before = resident(os.getpid())
     code = f"import sys; held = bytearray({block}); print(len(held), flush=True); sys.stdin.read()"
     child = [sys.executable, "-c", code]
@@ -198,6 +224,8 @@ def test_pipeline_is_measured(
     rates = measured("hashing", kind="zipf", records=2000)
     assert rates["rows"] == 1980
     assert rates["rows_per_second"].keys() == {"murmur2", "all"}
+    if Path("/proc/self/stat").exists():
+        assert rates["rows_per_processor_second"].keys() == {"murmur2", "all"}
     timed = measured("profile", kind="zipf", records=2000, repeat=1, with_plain=True)
     assert 0 < timed["placements"] <= 100
-    assert min(timed["profile_seconds"], timed["plain_seconds"]) > 0
+    assert min(timed[f"{job}_seconds"] for job in ("profile", "approximate", "plain")) > 0

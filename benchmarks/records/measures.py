@@ -7,9 +7,10 @@ The argument has the ``job`` (a key of ``JOBS``), ``executors`` (threads on this
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from extremes import generate_extreme
 from generator import folder_of, generate_records
-from memory import Peak
+from processes import Peak, processor_seconds
 from pyspark.sql import functions as sf
 
 from partage.pipeline import placements
@@ -79,8 +80,8 @@ def four_zeros(keys: pa.Array) -> pa.Array:
 
 
 def hashing(spark: SparkSession, data: Path, seed: int, kind: str, records: int) -> Json:
-    """Rows per second of murmur2 alone and of the pipeline's function, which computes all hashes,
-    each with a no-op function that returns as many zeros.
+    """Rows per second, and per second of a processor, of murmur2 alone and of the pipeline's
+    function, which computes all hashes, each with a no-op function that returns as many zeros.
 
     Only keys are read from Parquet, and the result is discarded. The functions take turns; the
     fastest run counts.
@@ -95,13 +96,14 @@ def hashing(spark: SparkSession, data: Path, seed: int, kind: str, records: int)
     rows = keys.count()
     found: Json = {}
     for name, (hashes, zeros, kind) in pairs.items():
-        seconds: dict[str, list[float]] = {"hashing": [], "nothing": []}
-        for _ in range(TIMES):
-            for what, function in (("nothing", zeros), ("hashing", hashes)):
-                udf = sf.arrow_udf(function, kind)
-                seconds[what].append(_seconds(partial(_discard, keys.select(udf("key")))))
-        found[name] = {what: rows / min(every) for what, every in seconds.items()}
-    return {"rows": rows, "rows_per_second": found}
+        jobs = {
+            what: partial(_discard, keys.select(sf.arrow_udf(function, kind)("key")))
+            for what, function in (("nothing", zeros), ("hashing", hashes))
+        }
+        for measure, spent in _least(jobs, TIMES).items():
+            rates = {what: rows / least for what, least in spent.items()}
+            found.setdefault(f"rows_per_{measure}", {})[name] = rates
+    return {"rows": rows, **found}
 
 
 # ---------------------------------------------------------------- profile
@@ -136,7 +138,8 @@ def profile(
     repeat: int,
     with_plain: bool,
 ) -> Json:
-    """Seconds of a profile and, ``with_plain``, of the plain scan.
+    """Seconds, and seconds of processors, of a profile, of an approximate one and, ``with_plain``,
+    of the plain scan.
 
     They take turns; the fastest run counts. ``placements``: the rows of the grouping by key.
     """
@@ -145,15 +148,24 @@ def profile(
     def run_profile(folder: Path) -> None:
         tables.update(profile_tables(spark, [folder]))
 
-    jobs: dict[str, Callable[[Path], None]] = {"profile": run_profile}
+    def run_approximate(folder: Path) -> None:
+        profile_tables(spark, [folder], approximate=True)
+
+    jobs: dict[str, Callable[[Path], None]] = {
+        "profile": run_profile,
+        "approximate": run_approximate,
+    }
     if with_plain:
         jobs["plain"] = partial(plain, spark)
-    seconds: dict[str, list[float]] = {what: [] for what in jobs}
-    for at in range(1 + repeat):
-        folder = folder_of(data, *((kind, records) if at else (WARM_UP_KIND, WARM_UP)), seed)
-        for what, job in jobs.items():
-            seconds[what].append(_seconds(partial(job, folder)))
-    found: Json = {f"{what}_seconds": min(every[1:]) for what, every in seconds.items()}
+    for job in jobs.values():
+        job(folder_of(data, WARM_UP_KIND, WARM_UP, seed))
+    folder = folder_of(data, kind, records, seed)
+    spent = _least({what: partial(job, folder) for what, job in jobs.items()}, repeat)
+    found: Json = {
+        f"{what}_{measure}s": least
+        for measure, every in spent.items()
+        for what, least in every.items()
+    }
     return found | {"placements": pc.sum(tables["partitions"]["distinct_keys"]).as_py()}
 
 
@@ -210,6 +222,26 @@ JOBS: dict[str, Callable[..., Json]] = {
     "profile": profile,
     "skewed": skewed,
 }
+
+
+def _least(jobs: Mapping[str, Callable[[], object]], times: int) -> dict[str, dict[str, float]]:
+    """The fewest seconds, and seconds of processors if they are known, of each job; the jobs take
+    turns."""
+    seconds: dict[str, list[float]] = {what: [] for what in jobs}
+    processor: dict[str, list[float]] = {what: [] for what in jobs}
+    for _ in range(times):
+        for what, job in jobs.items():
+            before = processor_seconds(os.getpid())
+            seconds[what].append(_seconds(job))
+            after = processor_seconds(os.getpid())
+            if before is not None and after is not None:
+                processor[what].append(after - before)
+    measured = {"second": seconds, "processor_second": processor}
+    return {
+        measure: {what: min(each) for what, each in own.items()}
+        for measure, own in measured.items()
+        if all(own.values())
+    }
 
 
 def _seconds(run: Callable[[], object]) -> float:

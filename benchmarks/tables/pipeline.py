@@ -30,6 +30,8 @@ TRILLION = 10**12
 CORES = 1000
 
 HASHING_HEAD = ["hash", "M rows/s", "no-op, M rows/s", "share"]
+PROCESSOR_HEAD = "share of processor time"
+"""A column that is shown where processor time was measured."""
 SKEW_HEAD = ["keys", "profile s", "keys s", "distinct keys", "keys hashed", "peak MB", "÷ even"]
 PROFILE_HEAD = [
     "records",
@@ -40,6 +42,8 @@ PROFILE_HEAD = [
     "profile ÷ plain",
     "peak MB",
 ]
+APPROXIMATE_HEAD = ["approximate s", "÷ plain"]
+"""Columns that are shown where an approximate profile was measured."""
 SLOPE_HEAD = ["executors", "records", "slope"]
 
 
@@ -47,17 +51,26 @@ def blocks(results: Json) -> dict[str, str]:
     """All blocks by name; ``results`` as ``pipeline.latest`` returns them."""
     found = slopes(results["profile"])
     lines = [_slope_line(results["profile"], *row) for row in found.items()]
+    processor = results["hashing"].get("rows_per_processor_second", {})
     hashing = [_hashing_line(*row) for row in _hashes(results).items()]
+    head = HASHING_HEAD
+    if processor:
+        head = [*head, PROCESSOR_HEAD]
+        hashing = [[*line, _share(processor[line[0]])] for line in hashing]
     skew = _skew_lines(results["skewed"]["kinds"])
     timed = [_profile_line(run) for run in results["profile"]]
+    profile_head = PROFILE_HEAD
+    if any("approximate_seconds" in run for run in results["profile"]):
+        profile_head = [*profile_head, *APPROXIMATE_HEAD]
+        timed = [
+            [*line, *_approximate(run)] for line, run in zip(timed, results["profile"], strict=True)
+        ]
     return {
-        "pipeline, hashing": (
-            f"{results['hashing']['rows']:,} keys:\n\n{table(HASHING_HEAD, hashing, 1)}"
-        ),
+        "pipeline, hashing": (f"{results['hashing']['rows']:,} keys:\n\n{table(head, hashing, 1)}"),
         "pipeline, skew": (
             f"{results['skewed']['records']:,} records:\n\n{table(SKEW_HEAD, skew, 1)}"
         ),
-        "pipeline, time": table(PROFILE_HEAD, timed, 0),
+        "pipeline, time": table(profile_head, timed, 0),
         "pipeline, slopes": table(SLOPE_HEAD, lines, 0) if lines else "",
         "pipeline, extrapolation": extrapolation(results),
         "pipeline, targets": "\n".join(judged(*promise) for promise in targets(results)),
@@ -151,7 +164,12 @@ def _hashes(results: Json) -> dict[str, dict[str, float]]:
 
 def _hashing_line(name: str, rates: dict[str, float]) -> list[str]:
     own, nothing = rates["hashing"], rates["nothing"]
-    return [name, f"{own / 1e6:.2f}", f"{nothing / 1e6:.2f}", f"{own / nothing:.0%}"]
+    return [name, f"{own / 1e6:.2f}", f"{nothing / 1e6:.2f}", _share(rates)]
+
+
+def _share(rates: dict[str, float]) -> str:
+    """The share of the rate of a no-op function."""
+    return f"{rates['hashing'] / rates['nothing']:.0%}"
 
 
 def _skew_lines(kinds: dict[str, Json]) -> list[list[str]]:
@@ -180,6 +198,14 @@ def _profile_line(run: Json) -> list[str]:
         f"{plain:.1f}" if plain else "–",
         f"{seconds / plain:.2f}" if plain else "–",
         _megabytes(run["peak_bytes"]),
+    ]
+
+
+def _approximate(run: Json) -> list[str]:
+    seconds, plain = run.get("approximate_seconds"), run.get("plain_seconds")
+    return [
+        f"{seconds:.1f}" if seconds else "–",
+        f"{seconds / plain:.2f}" if seconds and plain else "–",
     ]
 
 
