@@ -47,6 +47,7 @@ from partage.pipeline.session import (
 )
 from partage.pipeline.shipping import zip_package
 from tests.command_lines import watched
+from tests.test_notebook import NOTEBOOK, text_of
 
 pytestmark = pytest.mark.spark
 
@@ -187,6 +188,25 @@ def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]
 
 
 @pytest.fixture(scope="module")
+def connect(standalone: Standalone) -> Iterator[str]:
+    """The URL of a Connect server on that cluster."""
+    pytest.importorskip("grpc")
+    port = _free_port()
+    with ExitStack() as running:
+        log = standalone.start(
+            running,
+            "connect",
+            *(str(SPARK / "bin" / "spark-submit"), "--master", standalone.url),
+            *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+            *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
+            *("--conf", f"spark.connect.grpc.binding.port={port}"),
+            "spark-internal",
+        )
+        _until_it_listens(port, log)
+        yield f"sc://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Two files of records, placed by crc32 on 5 and on 3 partitions; null keys, and nonsense."""
     folder = tmp_path_factory.mktemp("records")
@@ -314,23 +334,40 @@ def test_under_spark_submit(
 
 @pytest.mark.long
 def test_through_spark_connect(
-    standalone: Standalone, here: tuple[dict[str, list[Any]], str], records: str, tmp_path: Path
+    standalone: Standalone,
+    here: tuple[dict[str, list[Any]], str],
+    connect: str,
+    records: str,
+    tmp_path: Path,
 ) -> None:
-    pytest.importorskip("grpc")
-    port = _free_port()
-    with ExitStack() as running:
-        log = standalone.start(
-            running,
-            "connect",
-            *(str(SPARK / "bin" / "spark-submit"), "--master", standalone.url),
-            *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-            *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
-            *("--conf", f"spark.connect.grpc.binding.port={port}"),
-            "spark-internal",
-        )
-        _until_it_listens(port, log)
-        url = f"sc://127.0.0.1:{port}"
-        check_same(standalone, here, records, tmp_path / "out", master=url)
+    check_same(standalone, here, records, tmp_path / "out", master=connect)
+
+
+def test_workers_need_numpy_and_pyarrow_only_for_keys() -> None:
+    others = ("msgspec", "ortools", "scipy", "rich", "typer", "kafka", "pandas")
+    code = f"import sys; sys.modules |= dict.fromkeys({others}); import partage.pipeline.placements"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.long
+def test_the_notebook_through_spark_connect(
+    standalone: Standalone, connect: str, tmp_path: Path
+) -> None:
+    """Its cells print there what they print in a local session."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    stored = nbformat.read(NOTEBOOK, as_version=4)
+    run = nbformat.from_dict(stored)
+    client = nbclient.NotebookClient(
+        run,
+        timeout=300,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    # without a Java of its own: only the server can do it
+    java = {"JAVA_HOME": str(tmp_path), "PATH": str(Path(sys.executable).parent)}
+    client.execute(env=dict(standalone.environment) | java | {"SPARK_REMOTE": connect})
+    assert text_of(run) == text_of(stored)
 
 
 @pytest.mark.long

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from msgspec import Meta, Struct, field
 
 from partage.errors import InputError, PartageError
-from partage.json_input import check_json
 from partage.measured_loads.places import Place
 from partage.period import Period
 
@@ -19,28 +17,12 @@ MARKER = "profile.json"
 LONGEST_WINDOW = 10**9
 """Of a profile or a watch, in seconds."""
 
-_Total: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1, description="a whole number from 0")]
-
-
-class _Totals(Struct):
-    records: _Total
-    bytes: _Total
-    rejected: _Total
-    topics: _Total
-    partitions: _Total
-
-
-class _Marker(Struct):
-    window_seconds: Annotated[int, Meta(ge=1, le=LONGEST_WINDOW)]
-    sources: list[str]
-    totals: _Totals
-    since: str | None = field(name="from", default=None)
-    until: str | None = field(name="to", default=None)
-    outside: _Total = 0
-
 
 def checked_marker(about: Any, where: str) -> dict[str, Any]:
     """The contents of a marker with ``period``. Raises InputError."""
+    from partage.json_input import check_json
+    from partage.measured_loads.marker import Marker
+
     if not isinstance(about, dict) or "format_version" not in about:
         raise InputError(where, "no format_version: not written by `partage profile`")
     if about["format_version"] != FORMAT_VERSION:
@@ -52,7 +34,7 @@ def checked_marker(about: Any, where: str) -> dict[str, Any]:
     written = about.get("format", "parquet")
     if str(written).lower() != "parquet":
         raise InputError(where, f"its tables are {written}, only Parquet is read: measure again")
-    marker = check_json(about, _Marker, where)
+    marker = check_json(about, Marker, where)
     try:
         period = Period.of(marker.since, marker.until, ("from", "to"))
     except InputError as error:
