@@ -11,7 +11,7 @@ from pathlib import Path
 
 from partage.errors import InputError
 from partage.measured_loads import MARKER
-from partage.measured_loads.places import StoredPlace
+from partage.measured_loads.places import Place, StoredPlace
 from partage.pipeline.session import session
 from partage.pipeline.stores import Store
 
@@ -43,19 +43,21 @@ class _Copied(StoredPlace):
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        self.folder = tempfile.TemporaryDirectory(prefix="partage-")
+        self._folder = tempfile.TemporaryDirectory(prefix="partage-")
+        self._copy = Place(self._folder.name)
 
     def has(self, name: str) -> bool:
-        return self.here(name).is_file()
+        return self._copy.has(name)
 
     def read(self, name: str) -> bytes:
-        return self.here(name).read_bytes()
+        return self._copy.read(name)
 
     def check(self, marker: str) -> None:
-        """Nothing: it was when the files were copied."""
+        self._copy.check(marker)
 
-    def here(self, name: str) -> Path:
-        return Path(self.folder.name) / name
+    def add(self, store: Store, name: str) -> None:
+        """Copy a file from its store."""
+        store.copy_here(name, Path(self._folder.name) / name)
 
 
 def copied_profile(url: str) -> StoredPlace:
@@ -67,5 +69,5 @@ def copied_profile(url: str) -> StoredPlace:
         place.check(MARKER)
         place.about(MARKER)
         for name in (MARKER, *place.listed):
-            store.copy_here(name, copy.here(name))
+            copy.add(store, name)
         return copy
