@@ -17,7 +17,7 @@ from tests.brokers.load.test_plans import a_large_cluster, is_sound
 @pytest.fixture(scope="module")
 def plans() -> tuple[Plan, Plan]:
     """Without the search, and with it."""
-    cluster = Cluster.from_json(a_large_cluster(1, brokers=9, partitions=240))
+    cluster = Cluster.from_json(a_large_cluster(7, brokers=9, partitions=240))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solving, "relieve_survivors", lambda _problem, led: led)
         before = partage.plan(cluster, balance="load", tolerance="10%")
