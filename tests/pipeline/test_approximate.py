@@ -123,6 +123,7 @@ def test_a_topic_that_is_sampled_whole_has_exact_shares(
     assert rows(pq.read_table(tmp_path / "profile" / "keys")) == rows(exact["keys"])
 
 
+@pytest.mark.long
 def test_tables_do_not_depend_on_the_files(
     spark: Any, path: str, few_sampled: int, tmp_path: Path
 ) -> None:
