@@ -24,7 +24,7 @@ INJECTED = {
     0: ["executor killed"],
     1: ["brokers killed", "dead brokers noticed"],
     2: ["brokers cut off from the executor"],
-    3: ["executor killed"],
+    24: ["executor killed"],
     4: ["throttles removed", "topics deleted"],
 }
 """By seed, what must have happened for the trial to count."""
