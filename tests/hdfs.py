@@ -87,10 +87,6 @@ def hdfs(folder: Path) -> Iterator[Hdfs]:
         f"<property><name>{k}</name><value>{v}</value></property>" for k, v in settings.items()
     )
     (folder / "hdfs-site.xml").write_text(f"<configuration>{''.join(values)}</configuration>")
-    (folder / "core-site.xml").write_text(
-        "<configuration><property><name>fs.defaultFS</name>"
-        f"<value>{settings['fs.defaultFS']}</value></property></configuration>"
-    )
     path = f"{folder}:{servers}/*:{of_spark}/*"
     java = [str(find_java("HDFS") / "bin" / "java"), "-Xmx256m", "-XX:+UseSerialGC", "-cp", path]
     node = "org.apache.hadoop.hdfs.server"

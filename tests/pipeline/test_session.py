@@ -364,7 +364,7 @@ def test_the_notebook_through_spark_connect(
         kernel_name="python3",
         resources={"metadata": {"path": str(tmp_path)}},
     )
-    # without a Java of its own: only the server can do it
+    # the client finds no Java, so the Spark Connect server does all the work
     java = {"JAVA_HOME": str(tmp_path), "PATH": str(Path(sys.executable).parent)}
     client.execute(env=dict(standalone.environment) | java | {"SPARK_REMOTE": connect})
     assert text_of(run) == text_of(stored)

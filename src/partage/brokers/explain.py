@@ -214,7 +214,7 @@ class _Prices:
     ) -> str:
         if self.problem.excluded[place]:
             return f"broker {broker} is being emptied"
-        if self.problem.outside is not None and self.problem.outside[place]:
+        if self.problem.outside[place]:
             return f"broker {broker} is not in the broker set"
         if not self.problem.cluster.alive[place]:
             return f"broker {broker} is dead"

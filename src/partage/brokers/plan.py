@@ -244,7 +244,7 @@ class Plan:
         return [
             broker
             | {"excluded": bool(excluded[i]), "added": bool(added[i])}
-            | ({"outside": True} if outside is not None and outside[i] else {})
+            | ({"outside": True} if outside[i] else {})
             for i, broker in enumerate(self.before.to_json()["brokers"])
         ]
 
@@ -487,14 +487,11 @@ def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Probl
     both = None
     if part.bytes_in_per_second is not None and part.bytes_out_per_second is not None:
         both = Rates(np.array(part.bytes_in_per_second), np.array(part.bytes_out_per_second))
-    excluded = np.array([broker.excluded for broker in file.brokers])
-    outside = np.array([broker.outside for broker in file.brokers])
     return Problem(
         cluster=before,
         options=PlanOptions(**options),
-        usable=before.alive & ~excluded & ~outside,
-        outside=outside,
-        excluded=excluded,
+        usable=np.array([broker.usable for broker in file.brokers]),
+        excluded=np.array([broker.excluded for broker in file.brokers]),
         added=np.array([broker.added for broker in file.brokers]),
         chosen=np.array(part.chosen),
         target=np.array(part.replication_factor or before.replication_factor),

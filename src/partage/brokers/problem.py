@@ -52,8 +52,7 @@ class Problem:
     """A cluster and the options, resolved.
 
     - ``cluster``: the current placement, including brokers that the options add
-    - ``usable`` [B]: brokers that may hold replicas; ``excluded``, ``added`` [B]; ``outside`` [B]:
-      not in ``broker_set``
+    - ``usable`` [B]: brokers that may hold replicas; ``excluded``, ``added`` [B]
     - ``chosen`` [P]: partitions that may change; ``target`` [P]: required replicas
     - ``bytes_per_second`` [P]: measured incoming bytes per second, or None
     - ``rates``: what brokers receive and send; None where not known, unless ``balance`` is load
@@ -72,7 +71,6 @@ class Problem:
     bytes_per_second: Floats | None = None
     rates: Rates | None = None
     given: Ints | None = None
-    outside: Bools | None = None
     warnings: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
     clock: SearchClock = field(default_factory=SearchClock)
@@ -86,8 +84,8 @@ class Problem:
         cluster = cluster.with_brokers([*cluster.brokers, *brokers.added.values()])
         excluded = np.isin(cluster.broker_ids, list(brokers.excluded))
         added = np.isin(cluster.broker_ids, list(brokers.added))
-        outside = _outside(cluster, options)
-        usable = cluster.alive & ~excluded & ~outside
+        _check_broker_set(cluster, options)
+        usable = cluster.alive & ~excluded & ~_outside(cluster, options)
         if not usable.any():
             raise InputError("brokers", "none is left: all are removed or dead")
         given = None if options.reassignment is None else options.reassignment.on(cluster)
@@ -114,7 +112,6 @@ class Problem:
             target,
             bytes_per_second,
             given=given,
-            outside=outside,
         )
         if options.counts_loads or problem._loads_known:
             problem = problem.with_rates()
@@ -126,6 +123,11 @@ class Problem:
         if options.prefer_zone:
             _check_zones(cluster)
         return problem
+
+    @cached_property
+    def outside(self) -> Bools:
+        """[B] brokers that are not in ``broker_set``, where one is given."""
+        return _outside(self.cluster, self.options)
 
     @property
     def _loads_known(self) -> bool:
@@ -402,15 +404,16 @@ def _brokers(cluster: Cluster, options: PlanOptions) -> _Brokers:
     return found
 
 
-def _outside(cluster: Cluster, options: PlanOptions) -> Bools:
-    """[B] whether a broker is not in ``broker_set``, where one is given."""
-    if options.broker_set is None:
-        return np.zeros(len(cluster.brokers), dtype=np.bool_)
-    inside = np.isin(cluster.broker_ids, options.broker_set)
-    if unknown := sorted(set(options.broker_set) - set(cluster.broker_ids.tolist())):
+def _check_broker_set(cluster: Cluster, options: PlanOptions) -> None:
+    if unknown := sorted(set(options.broker_set or ()) - set(cluster.broker_ids.tolist())):
         where = f"broker_set {options.broker_set}"
         raise InputError(where, f"broker {unknown[0]} is not in the cluster")
-    return np.asarray(~inside)
+
+
+def _outside(cluster: Cluster, options: PlanOptions) -> Bools:
+    if options.broker_set is None:
+        return np.zeros(len(cluster.brokers), dtype=np.bool_)
+    return np.asarray(~np.isin(cluster.broker_ids, options.broker_set))
 
 
 def _chosen(cluster: Cluster, topics: re.Pattern[str] | None) -> Bools:

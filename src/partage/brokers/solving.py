@@ -138,10 +138,9 @@ def _refuse(options: PlanOptions) -> None:
     for name in BUDGET:
         if options.strategy != EXACT and getattr(options, name) is not None:
             raise CannotError(f"does not support `{name}`: exact does")
-    if options.leader_racks and options.strategy != EXACT:
-        raise CannotError("does not support `leader_racks`: exact does")
-    if options.prefer_zone and options.strategy != EXACT:
-        raise CannotError("does not support `prefer_zone`: exact does")
+    for name in ("leader_racks", "prefer_zone"):
+        if options.strategy != EXACT and getattr(options, name):
+            raise CannotError(f"does not support `{name}`: exact does")
     if options.balance == "load" and options.strategy != EXACT:
         raise CannotError("does not support `balance` load: exact does")
     if options.balance == "bytes" and options.strategy not in (EXACT, "bin-packing", GIVEN):

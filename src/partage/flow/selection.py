@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import Network, Squares, minimise, minimise_squares
+from partage.flow.network import Network, Optimum, Squares, minimise, minimise_squares
 
 Ints = npt.NDArray[np.int64]
 
@@ -87,13 +87,7 @@ def pick_pairs(
     optimum = minimise_squares(network, {0: squares}, prove_last=not changes)
     if optimum is None:
         return None
-    distance = -optimum.distance[0]
-    picked = np.flatnonzero(optimum.flow[arcs] > 0)
-    return (
-        picked[np.argsort(item[picked])],
-        distance[items : items + options],
-        distance[items + options :],
-    )
+    return _picks_and_prices(optimum, item, arcs, items, options)
 
 
 def pick_cheapest_pairs(
@@ -122,6 +116,14 @@ def pick_cheapest_pairs(
     network.arcs(tail, head, most - fewest)
     optimum = minimise(network)
     assert optimum is not None, "there are such picks"
+    return _picks_and_prices(optimum, item, arcs, items, options)
+
+
+def _picks_and_prices(
+    optimum: Optimum, item: Ints, arcs: slice, items: int, options: int
+) -> tuple[Ints, Ints, Ints]:
+    """The arcs picked [items], and the prices of options and slots for the first cost, where
+    ``arcs`` [A] of the network are those of the items."""
     distance = -optimum.distance[0]
     picked = np.flatnonzero(optimum.flow[arcs] > 0)
     return (

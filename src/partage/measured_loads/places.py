@@ -62,8 +62,13 @@ class Place:
             expected = "expected a directory written by `partage profile`"
             raise InputError(self.path, f"{problem}, {expected}")
         if not self.has(marker):
-            problem = f"has no {marker}: not a directory written by `partage profile`"
-            raise InputError(self.path, problem)
+            raise self._without(marker)
+
+    def _without(self, marker: str) -> InputError:
+        """The error of a directory without this file."""
+        return InputError(
+            self.path, f"has no {marker}: not a directory written by `partage profile`"
+        )
 
     def about(self, marker: str) -> Any:
         """The JSON value in the marker, whose list of files counts from now on. Raises
@@ -138,8 +143,7 @@ class _InS3(StoredPlace):
                 (found,) = self._store.get_file_info([bucket])
             if found.type == type(found.type).NotFound:
                 raise InputError(self.path, _NO_BUCKET)
-            problem = f"has no {marker}: not a directory written by `partage profile`"
-            raise InputError(self.path, problem)
+            raise self._without(marker)
 
     @property
     def _store(self) -> Any:

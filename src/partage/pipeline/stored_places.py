@@ -34,8 +34,7 @@ class PlaceOfStore(StoredPlace):
 
     def check(self, marker: str) -> None:
         if not (self.store.reached() and self.has(marker)):
-            problem = f"has no {marker}: not a directory written by `partage profile`"
-            raise InputError(self.path, problem)
+            raise self._without(marker)
 
 
 class _Copied(StoredPlace):

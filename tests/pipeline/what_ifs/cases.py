@@ -22,10 +22,16 @@ def scenario(name: str) -> Scenario:
     return Scenario.from_json(bundled(f"groups/{name}-scenario.json"))
 
 
-def placements(cluster: Cluster, *strategies: str, rates: Any = None, **options: Any) -> Placements:
+def measured_problem(cluster: Cluster, rates: Any, **options: Any) -> Any:
+    """A planning problem with these rates of partitions, None if they are not measured."""
     problem = problem_of(cluster, **options)
     if rates is not None:
         object.__setattr__(problem, "bytes_per_second", np.asarray(rates, float))
+    return problem
+
+
+def placements(cluster: Cluster, *strategies: str, rates: Any = None, **options: Any) -> Placements:
+    problem = measured_problem(cluster, rates, **options)
     return Placements.of(problem, solve_with_each(problem, strategies))
 
 
@@ -36,10 +42,7 @@ def rates_of(cluster: Cluster) -> Any:
 _GROWN = grown()
 
 
-_TASK = problem_of(_GROWN)
-
-
-object.__setattr__(_TASK, "bytes_per_second", rates_of(_GROWN))
+_TASK = measured_problem(_GROWN, rates_of(_GROWN))
 
 
 _PLAN: Any = solve_with_each(_TASK, ["exact"])["exact"]

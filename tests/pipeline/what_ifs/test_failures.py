@@ -10,13 +10,12 @@ import pytest
 
 pytest.importorskip("pyspark")
 from partage.brokers.compare import solve_with_each
-from partage.brokers.planning import problem_of
 from partage.cluster import Cluster
 from partage.pipeline.what_ifs.failures import Failures
 from partage.pipeline.what_ifs.placements import Placements
 from tests.bundled import grown
 from tests.matrices import cluster_of
-from tests.pipeline.what_ifs.cases import placements, rates_of
+from tests.pipeline.what_ifs.cases import measured_problem, placements, rates_of
 
 
 def counted(
@@ -66,8 +65,7 @@ def _over(most: float, load: Counter[int]) -> Any:
 )
 def test_failures_are_what_a_count_says(cluster: Cluster, options: dict[str, Any]) -> None:
     rates = rates_of(cluster)
-    problem = problem_of(cluster, **options)
-    object.__setattr__(problem, "bytes_per_second", rates)
+    problem = measured_problem(cluster, rates, **options)
     answers = solve_with_each(problem, ["exact"])
     failures = Failures(Placements.of(problem, answers), pairs=1000)
     removed = {int(b) for b in options.get("remove_broker", ())}

@@ -15,7 +15,7 @@ from partage.pipeline.what_ifs.placements import Placements
 from partage.pipeline.what_ifs.survivors import survivors
 from tests.bundled import grown
 from tests.matrices import cluster_json, cluster_of
-from tests.pipeline.what_ifs.cases import rates_of
+from tests.pipeline.what_ifs.cases import measured_problem, rates_of
 
 
 def led(
@@ -47,8 +47,7 @@ def led(
 )
 def test_the_worst_failure_of_each_survivor(cluster: Cluster, options: dict[str, Any]) -> None:
     rates = rates_of(cluster)
-    problem = problem_of(cluster, **options)
-    object.__setattr__(problem, "bytes_per_second", rates)
+    problem = measured_problem(cluster, rates, **options)
     answers = solve_with_each(problem, ["exact"])
     found = survivors(Placements.of(problem, answers))
     plan = answers["exact"]

@@ -28,8 +28,7 @@ def given(problem: Problem) -> Ints:
         raise CannotError("needs replica lists: give `reassignment`")
     today, wanted = one_width(problem.cluster.replicas, problem.given)
     replicas = np.where(problem.chosen[:, None], wanted, today)
-    emptied = problem.excluded if problem.outside is None else problem.excluded | problem.outside
-    left = np.append(emptied, False)[replicas] & problem.chosen[:, None]
+    left = np.append(problem.excluded | problem.outside, False)[replicas] & problem.chosen[:, None]
     if left.any():
         row, column = (int(i) for i in np.argwhere(left)[0])
         broker = problem.cluster.broker_ids[replicas[row, column]]

@@ -224,8 +224,11 @@ class ReplicaSearch:
         length = np.sqrt((weight * weight).sum(axis=1))
         item = replica // self.width
         common = self.overlap.added(item, self.slots[item], here, there)
-        spare = self.load[:, 0] - target[:, 0]
-        enough = max(1, int(min(spare[here], -spare[there]) / self.one + 0.5))
+        spare, lacking = (
+            self.load[here, 0] - target[here, 0],
+            target[there, 0] - self.load[there, 0],
+        )
+        enough = max(1, int(min(spare, lacking) / self.one + 0.5))
         most = min(enough, max(4, enough // 4), len(replica))
         for moved in range(most):
             way = _direction(self.load[here] - target[here])

@@ -85,15 +85,11 @@ class _Survivors:
     def _taken_over(self, leader: Ints) -> tuple[Ints, Ints]:
         """[P] twice: the broker or the rack whose failure ends a leadership, and the broker that
         takes over then, -1 for none."""
-        rack = self.placements.rack
-        group = leader if self.kind == BROKER else np.append(rack, -1)[leader]
-        of_replica = (
-            self.placement.replicas
-            if self.kind == BROKER
-            else (np.append(rack, -1)[self.placement.replicas])
-        )
+        brokers = np.arange(len(self.placement.live))
+        of_broker = np.append(brokers if self.kind == BROKER else self.placements.rack, -1)
+        group = of_broker[leader]
         on = np.append(self.placement.live, False)[self.placement.replicas]
-        on &= of_replica != group[:, None]
+        on &= of_broker[self.placement.replicas] != group[:, None]
         rows, first = np.arange(len(on)), on.argmax(axis=1)
         taker = self.placement.replicas[rows, first].astype(np.int64)
         return group, np.where(on[rows, first] & (group >= 0), taker, -1)
@@ -105,12 +101,12 @@ class _Survivors:
             return found
         # of an index that occurs more than once, the last value stays: the largest, first by name
         order = np.lexsort((-np.arange(len(self.weight)), self.weight))
+        weight = np.append(self.weight, -1.0)  # of no partition
         for by in leads:
             some = order[by[order] >= 0]
             best = np.full_like(found, -1)
             best[by[some]] = some
-            larger = np.append(self.weight, -1.0)[best] > np.append(self.weight, -1.0)[found]
-            found = np.where(larger, best, found)
+            found = np.where(weight[best] > weight[found], best, found)
         return found
 
     def _name(self, group: int) -> str:
