@@ -70,6 +70,22 @@ def test_assign_shows_what_each_member_keeps_gains_and_revokes(
     assert max(map(cell_len, ended.out.splitlines())) <= 100
 
 
+def test_assign_with_racks_first(run: Run) -> None:
+    words = ("assign", bundled("zones"), "--assignor", "sticky", "--racks-first")
+    ended = run(*words, "--max-skew", "0%")
+    assert ended.out.startswith("sticky: 12 partitions, 4 members, loads 3, 8 moves")
+    assert "Read across racks: 1 of 12 partitions, weight 10 of 400 (before: 9 of" in ended.out
+    assert "Next:" not in ended.out
+    reads = run(*words, "--json").json["reads"]
+    assert reads["before"]["weight"] == {"within_rack": 65, "across_racks": 335, "unknown": 0}
+    assert reads["after"]["across_racks"] == 0
+    ended = run("assign", bundled("zones"), "--assignor", "sticky", "--max-skew", "5%")
+    assert (ended.code, ended.err) == (
+        2,
+        "partage: --max-skew: needs --racks-first with this assignor\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("assignor", "group", "shown"),
     [
@@ -301,6 +317,21 @@ def test_weights_by_lag_and_by_profile(run: Run, tmp_path: Path) -> None:
         *("--profile", str(profile), "--json"),
     ).json
     assert by_rate["weights"] == {"app-1": 1000, "app-2": 1000}
+    racked = {
+        "topics": {"orders": 4},
+        "racks": {"orders": [["a"], ["a"], ["a"], ["b"]]},
+        "members": [
+            {"id": name, "topics": ["orders"], "rack": name, "owned": owned, "generation": 1}
+            for name, owned in (("a", [["orders", 3]]), ("b", [["orders", 0]]))
+        ],
+    }
+    (tmp_path / "racked.json").write_text(json.dumps(racked))
+    words = ("assign", "racked.json", "--assignor", "sticky", "--profile", str(profile))
+    reads = run(*words, "--json").json["reads"]
+    rates = {"within_rack": 0.0, "across_racks": 1.5, "unknown": 0.0}
+    assert reads["before"]["bytes_per_second"] == rates
+    shown = "Read across racks: 0 of 4 partitions, 0 B/s of 173 kB/day (before: 2 of 2 partitions,"
+    assert shown in run(*words, "--racks-first").out
 
 
 def test_assign_is_light(tmp_path: Path, group: str) -> None:

@@ -36,6 +36,7 @@ HARMLESS_FLAGS = {
         "live",
         "no-moves",
         "prefer-zone",
+        "racks-first",
         "once",
         "schedule",
         "secure",

@@ -48,6 +48,7 @@ def assign_calls() -> Iterator[Way]:
         "failover": "failover",
         "share": "share",
         "lagging": "weighted",
+        "zones": "sticky",
     }
     for name, assignor in of_files.items():
         yield (f"groups/{name}.json", "--assignor", assignor)

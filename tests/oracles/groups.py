@@ -7,8 +7,10 @@ vector that is best when its loads are compared from the highest down.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 Json = dict[str, Any]
@@ -66,6 +68,47 @@ def best(group: Json) -> tuple[list[int], int, int]:
                     after[now] = value
         reached = after
     return min((sorted(loads, reverse=True), *value) for loads, value in reached.items())
+
+
+def best_racks_first(group: Json, max_skew: Fraction | None) -> tuple[int, list[int], int]:
+    """(weight across racks, loads from the highest down, partitions that change owner) of the best
+    assignment when racks come first; no load above the highest of ``best`` by more than
+    ``max_skew``."""
+    had = owners(group)
+    members = group["members"]
+    highest = best(group)[0][0]
+    limit = len(partitions(group)) if max_skew is None else math.floor(highest * (1 + max_skew))
+    reached: dict[tuple[int, ...], tuple[int, int]] = {(0,) * len(members): (0, 0)}
+    for partition in partitions(group):
+        after: dict[tuple[int, ...], tuple[int, int]] = {}
+        for loads, (across, moved) in reached.items():
+            for at, member in enumerate(members):
+                if partition[0] not in member["topics"] or loads[at] == limit:
+                    continue
+                cost = (
+                    across + crosses(group, member, partition),
+                    moved + (had.get(partition) != member["id"]),
+                )
+                place = _one_more(loads, at)
+                after[place] = min(cost, after.get(place, cost))
+        reached = after
+    return min(
+        (across, sorted(loads, reverse=True), moved) for loads, (across, moved) in reached.items()
+    )
+
+
+def crosses(group: Json, member: Json, partition: Partition) -> int:
+    """The weight of the partition, at least 1, if the member reads it across racks; a member
+    without a rack does. 0 where the racks of the partition, or of all members, are unknown."""
+    topic, number = partition
+    replicas = (group.get("racks") or {}).get(topic)
+    racks = replicas[number] if replicas else []
+    if not racks or member.get("rack") in racks or not any(m.get("rack") for m in group["members"]):
+        return 0
+    weights = (group.get("weights") or {}).get(topic)
+    if "weights" not in group:
+        return 1
+    return max(weights[number] if weights else 0, 1)
 
 
 def evenest(group: Json) -> int:

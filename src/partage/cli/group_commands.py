@@ -60,9 +60,18 @@ def assign(
         typer.Option(
             "--max-skew",
             metavar="PERCENT",
-            help="For weighted: accept this much above the most even load, for instance 5%.",
+            help="For weighted and with --racks-first: accept this much above the most even load, "
+            "for instance 5%.",
         ),
     ] = None,
+    racks_first: Annotated[
+        bool,
+        typer.Option(
+            "--racks-first",
+            help="For sticky, cooperative-sticky and uniform: the fewest reads across racks, then "
+            "the most even load.",
+        ),
+    ] = False,
     lag: Annotated[
         str | None,
         typer.Option(
@@ -97,6 +106,7 @@ def assign(
         partage assign group.json --assignor cooperative-sticky
         partage assign group.json --assignor sticky --mode java
         partage assign group.json --assignor weighted --lag lag.txt --max-skew 5%
+        partage assign group.json --assignor sticky --racks-first --max-skew 20%
         partage assign group.json --assignor range --protocol consumer
     """
     from partage.consumers.assign import assign as assign_group
@@ -112,7 +122,9 @@ def assign(
         Group.read(group), lag, of_group, profile, weight_by, since=since, until=until, rate=rate
     )
     skew = None if max_skew is None else float(read_parameter("max_skew", Percent.of, max_skew))
-    found = assign_group(given, assignor, mode, protocol=protocol, max_skew=skew)
+    found = assign_group(
+        given, assignor, mode, protocol=protocol, max_skew=skew, racks_first=racks_first
+    )
     assignor = assignor_name(assignor)
 
     def show(console: Console) -> None:
@@ -131,7 +143,7 @@ def assign(
     console = output.console()
     show(console)
     other = {"sticky": "java", "cooperative-sticky": "java", "uniform": "optimal"}.get(assignor)
-    if other is not None:  # suggest the mode that is not the default
+    if other is not None and not racks_first:  # suggest the mode that is not the default
         more = () if mode == other else ("--mode", other)
         this = next_step.same_call("assign", without=("mode",), more=more)
         next_step.show(console, *this)
@@ -175,7 +187,9 @@ def _weighted(
     if lag is not None:
         return group.with_weights(read_lags(lag, of_group))
     if measured is not None:
-        return group.with_weights(measured.weights(weight_by, of_group))
+        weights = measured.weights(weight_by, of_group)
+        byte_rates = weight_by == "rate" and bool(measured.topics)
+        return group.with_weights(weights, byte_rates=byte_rates)
     return group
 
 

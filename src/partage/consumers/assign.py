@@ -26,6 +26,7 @@ def assign(
     *,
     protocol: str = "classic",
     max_skew: float | None = None,
+    racks_first: bool = False,
 ) -> Assignment:
     """Decide which member of a consumer group gets which partition.
 
@@ -38,7 +39,11 @@ def assign(
     - ``protocol``: ``consumer`` for the assignors of the group coordinator (KIP-848), range and
       uniform; ``classic`` for those of the clients
     - ``max_skew``: for weighted, how far the highest load may stay above its lower bound, as a
-      fraction of the bound (0.05 is 5%)
+      fraction of the bound (0.05 is 5%); with ``racks_first``, how far it may be above the highest
+      of the fairest loads
+    - ``racks_first``: for sticky, cooperative-sticky and uniform, the fewest partitions without a
+      replica in the rack of their member before the fairest loads. Partitions count by their
+      ``weights`` where the group has them
 
     A custom assignor (``PartitionAssignor``) is called as in clients: every member has an instance
     with its ``config``, and that of the first member assigns.
@@ -52,7 +57,9 @@ def assign(
         raise InputError(f"protocol {shown(protocol)}", f"expected one of {expected}")
     chosen = find_assignor(assignor, protocol)
     check_mode(mode, {assignor: chosen})
-    options = {} if max_skew is None else {"max_skew": max_skew}
+    options: dict[str, float] = {} if max_skew is None else {"max_skew": max_skew}
+    if racks_first:
+        options["racks_first"] = True
     for option in options:
         if option not in chosen.options:
             known = ", ".join(chosen.options) or "none"

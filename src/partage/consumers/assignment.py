@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.consumers.rack_reads import RackReads, rack_reads
 from partage.frames import arrow_table, data_frame, html_table
 from partage.group import Group
 from partage.group.model import NO_MEMBER
@@ -139,6 +140,12 @@ class Assignment:
         new = (self.target != NO_MEMBER) & (self.target != self.group.owner)
         return int(new.sum())
 
+    @cached_property
+    def reads(self) -> tuple[RackReads | None, RackReads | None]:
+        """What members read within their racks and across: the present owners, and in ``target``.
+        None without racks of members and partitions."""
+        return rack_reads(self.group, self.group.owner), rack_reads(self.group, self.target)
+
     @property
     def revoke_first(self) -> list[tuple[str, int, str]]:
         """(topic, partition, member): withheld this round until that member has revoked it."""
@@ -174,6 +181,9 @@ class Assignment:
             value["cross_rack"] = self.cross_rack
         if self.delay_ms is not None:
             value["delay_ms"] = self.delay_ms
+        before, after = self.reads
+        if before is not None and after is not None:
+            value["reads"] = {"before": before.to_json(), "after": after.to_json()}
         return value
 
     # -- in a notebook

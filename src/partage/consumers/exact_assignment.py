@@ -1,5 +1,6 @@
 """The exact assignment: the fairest loads, then the most partitions in the racks of their members,
-then the fewest moves, then each topic spread as evenly as possible over the members.
+then the fewest moves, then each topic spread as evenly as possible over the members. With
+``racks_first``, racks come before loads, and ``max_skew`` limits the highest load.
 
 1. Partitions with the same subscribers and the same replica racks form a *kind*. The kernel
    (``flow.group_assignment``) decides how many partitions of each kind every member keeps and gets:
@@ -13,38 +14,66 @@ then the fewest moves, then each topic spread as evenly as possible over the mem
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.assignment import loads_of
+from partage.errors import InputError
 from partage.flow.even_spread import SpreadProblem, minimise_spread
-from partage.flow.group_assignment import GroupProblem, GroupSolution, assign_groups
+from partage.flow.group_assignment import (
+    GroupProblem,
+    GroupSolution,
+    assign_groups,
+    assign_nearest,
+)
 from partage.flow.network import EMPTY, FULL
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 _MAX_PAIRS = 10_000_000
-"""With more pairs of topic and member than this, step 3 is skipped to save memory."""
+"""With more pairs of topic and member than this, step 3 is skipped to save memory. With more pairs
+of kind and member, weights of partitions far from some members are rounded."""
+
+_COST_BITS, _TOTAL_BITS = 40, 60
+"""The largest weight of a partition, and their largest sum, as costs of the network."""
+
+_ROUNDED_BITS = 3
+
+
+def check_max_skew(max_skew: float) -> None:
+    """Raise InputError for a negative or infinite one."""
+    if not (isinstance(max_skew, (int, float)) and 0 <= max_skew < float("inf")):
+        raise InputError(f"max_skew {max_skew!r}", "expected a fraction from 0, such as 0.05")
 
 
 def assign_exactly(
-    group: Group, decided: Ints | None = None, among: npt.NDArray[np.bool_] | None = None
+    group: Group,
+    decided: Ints | None = None,
+    among: Bools | None = None,
+    *,
+    racks_first: bool = False,
+    max_skew: float | None = None,
 ) -> Ints:
     """[P] the member that gets each partition, ``NO_MEMBER`` where no member subscribes.
 
     - ``decided`` [P]: owners that are fixed and count as load, ``NO_MEMBER`` where there is none
     - ``among`` [P]: the partitions to assign, by default all
+    - ``racks_first``: the fewest partitions across racks, by weight where the group has weights,
+      come before the fairest loads. A member without a rack reads across racks.
+    - ``max_skew``: with ``racks_first``, how far the highest load may be above the highest one of
+      the fairest loads, as a fraction of it; None: any
     """
     owner = group.owner
     open_ = np.ones(group.partitions, dtype=np.bool_) if decided is None else decided == NO_MEMBER
     if among is not None:
         open_ &= among
-    kinds = _Kinds.of(group, open_)
+    kinds = _Kinds.of_traffic(group, open_) if racks_first else _Kinds.of(group, open_)
     answer = (
         np.full(group.partitions, NO_MEMBER, dtype=np.int64) if decided is None else decided.copy()
     )
@@ -53,17 +82,16 @@ def assign_exactly(
     members = len(group.members)
     has = np.flatnonzero((owner != NO_MEMBER) & (kinds.of_partition >= 0))
     arc = kinds.arc_of(kinds.of_partition[has], owner[has])
-    found = assign_groups(
-        GroupProblem(
-            count=kinds.count,
-            slots=members,
-            group=kinds.kind,
-            slot=kinds.member,
-            current=np.bincount(arc, minlength=len(kinds.kind)).astype(np.int64),
-            far=kinds.far,
-            base=None if decided is None else loads_of(decided, members),
-        )
+    problem = GroupProblem(
+        count=kinds.count,
+        slots=members,
+        group=kinds.kind,
+        slot=kinds.member,
+        current=np.bincount(arc, minlength=len(kinds.kind)).astype(np.int64),
+        far=kinds.far,
+        base=None if decided is None else loads_of(decided, members),
     )
+    found = assign_nearest(problem, max_skew) if racks_first else assign_groups(problem)
     _keep(group, has, owner[has], arc, found.kept, answer)
     _assign_free(kinds.of_partition, kinds.kind, kinds.member, found.new, answer)
     _spread(group, kinds, found, has[found.kept_face[arc] == FULL], decided, answer)
@@ -75,7 +103,8 @@ class _Kinds:
     """K kinds of partitions and the members that may have them: A pairs, ascending.
 
     - ``of_partition`` [P] kind of each partition, -1 where none is assigned; ``count`` [K]
-    - ``kind``, ``member`` [A]; ``far`` [A]: 1 where no replica is in the member's rack
+    - ``kind``, ``member`` [A]; ``far`` [A]: 1 where no replica is in the member's rack, with
+      traffic the weight of a partition
     """
 
     of_partition: Ints
@@ -101,15 +130,40 @@ class _Kinds:
         return np.searchsorted(self.kind, np.arange(len(self.count) + 1)).astype(np.int64)
 
     @classmethod
-    def of(cls, group: Group, open_: npt.NDArray[np.bool_]) -> _Kinds:
-        _, of_topic = np.unique(group.subscribes.T, axis=0, return_inverse=True)
-        label = of_topic.ravel().astype(np.int64)[group.topic]
+    def of(cls, group: Group, open_: Bools) -> _Kinds:
+        """By subscribers and racks. Without known racks of the partition or the member, no rack is
+        preferred."""
+        return cls._labelled(group, open_, _labels(group), without_rack=0)
+
+    @classmethod
+    def of_traffic(cls, group: Group, open_: Bools) -> _Kinds:
+        """By subscribers, racks and, where a partition is near some members and far from others,
+        weight. A partition without weight counts as one of weight 1, so that racks count for it,
+        too."""
+        kinds = cls._labelled(group, open_, _labels(group), without_rack=1)
+        if group.weights is None or len(kinds.count) == 0:
+            return kinds
+        weight = np.maximum(_cost(group.weight), 1)
+        low: Ints = np.minimum.reduceat(kinds.far, kinds.first[:-1])
+        high: Ints = np.maximum.reduceat(kinds.far, kinds.first[:-1])
+        of = kinds.of_partition
+        differs = (of >= 0) & (low < high).take(of, mode="clip")
+        levels = weight[differs]
+        if len(np.unique(levels)) * kinds.members * len(kinds.count) > _MAX_PAIRS:
+            weight = _rounded(weight)
+        weight = np.where(differs, weight, 1)
+        named, level = np.unique(weight, return_inverse=True)
+        label = of * len(named) + level.ravel()
+        finer = cls._labelled(group, open_, label, without_rack=1)
+        rows = np.flatnonzero(finer.of_partition >= 0)
+        weight_of = np.zeros(len(finer.count), dtype=np.int64)
+        weight_of[finer.of_partition[rows]] = weight[rows]
+        return replace(finer, far=finer.far * weight_of[finer.kind])
+
+    @classmethod
+    def _labelled(cls, group: Group, open_: Bools, label: Ints, without_rack: int) -> _Kinds:
+        """A kind for each ``label`` [P]; ``without_rack``: far of members without a rack."""
         subscribed = np.asarray(group.subscribes.any(axis=0))[group.topic] & open_
-        racks: npt.NDArray[np.bool_] | None = None
-        if group.racks and (group.member_rack >= 0).any():
-            patterns, pattern = np.unique(group.in_rack, axis=0, return_inverse=True)
-            label = label * len(patterns) + pattern.ravel()
-            racks = patterns
         named, first, of = np.unique(label[subscribed], return_index=True, return_inverse=True)
         of_partition = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
         of_partition[subscribed] = of.ravel()
@@ -118,15 +172,38 @@ class _Kinds:
         open_to = group.subscribes[:, group.topic[sample]][group.class_of]  # [M, K]
         kind, member = np.nonzero(open_to.T)
         far = np.zeros(len(kind), dtype=np.int64)
-        if racks is not None:
-            pattern_of = named % len(racks)
+        if group.has_racks:
+            racks = group.in_rack[sample]
             rack = group.member_rack[member]
-            near = racks[pattern_of[kind], np.maximum(rack, 0)] & (rack >= 0)
-            # without known racks of the partition or the member, no rack is preferred
-            known = racks[pattern_of[kind]].any(axis=1) & (rack >= 0)
-            far[known & ~near] = 1
+            near = racks[kind, np.maximum(rack, 0)]
+            far = np.where(rack < 0, without_rack, ~near).astype(np.int64)
+            far[~np.asarray(racks.any(axis=1))[kind]] = 0
         kind, member = kind.astype(np.int64), member.astype(np.int64)
         return cls(of_partition, count, kind, member, far, len(group.members))
+
+
+def _labels(group: Group) -> Ints:
+    """[P] one number for all partitions with the same subscribers and racks."""
+    _, of_topic = np.unique(group.subscribes.T, axis=0, return_inverse=True)
+    label = of_topic.ravel().astype(np.int64)[group.topic]
+    if not group.has_racks:
+        return label
+    patterns, pattern = np.unique(group.in_rack, axis=0, return_inverse=True)
+    return np.asarray(label * len(patterns) + pattern.ravel())
+
+
+def _cost(weight: Ints) -> Ints:
+    """[P] the weights, all divided by the same power of two where they are too large as costs."""
+    largest = int(weight.max(initial=0)).bit_length() - _COST_BITS
+    total = sum(weight.tolist()).bit_length() - _TOTAL_BITS
+    return np.asarray(weight >> max(largest, total, 0))
+
+
+def _rounded(weight: Ints) -> Ints:
+    """[P] the weights with their first bits only."""
+    _, exponent = np.frexp(weight.astype(np.float64))
+    drop = np.maximum(exponent - _ROUNDED_BITS, 0)
+    return np.asarray((weight >> drop) << drop)
 
 
 def _keep(group: Group, partition: Ints, member: Ints, arc: Ints, stay: Ints, answer: Ints) -> None:

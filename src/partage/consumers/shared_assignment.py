@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.assignment import Assignment, Ints
+from partage.consumers.rack_reads import RackReads
 from partage.frames import html_table
 from partage.group import Group
 from partage.group.model import NO_MEMBER
@@ -45,6 +46,11 @@ class SharedAssignment(Assignment):
     def target_rows(self, member: int) -> Ints:
         """The same as ``rows``."""
         return self.rows(member)
+
+    @property
+    def reads(self) -> tuple[RackReads | None, RackReads | None]:
+        """Not known: members share the records of a partition in any proportion."""
+        return None, None
 
     @cached_property
     def sharers(self) -> Ints:

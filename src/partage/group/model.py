@@ -35,6 +35,8 @@ Bools = npt.NDArray[np.bool_]
 NO_MEMBER = -1
 MAX_PARTITIONS = 50_000_000
 MAX_WEIGHT = 2**50
+BYTE_RATE = 1000
+"""Seconds to which weights refer that are rates in bytes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +47,7 @@ class Group:
     - ``topics``: partitions by name; ``members`` in any order, ids are unique
     - ``racks``: by topic, for each partition the racks of its replicas
     - ``weights``: by topic, a whole number from 0 per partition (lag, bytes)
+    - ``byte_rates``: the weights are bytes per 1,000 seconds
     - ``streams``, ``connect``: further settings for these assignors (see
       ``consumers.streams.config`` and ``consumers.assignors.connect``)
     - ``where``: named in errors
@@ -57,6 +60,7 @@ class Group:
     streams: Mapping[str, Any] | None = None
     connect: Mapping[str, Any] | None = None
     where: str = "group"
+    byte_rates: bool = False
 
     def __post_init__(self) -> None:
         for topic, count in self.topics.items():
@@ -119,14 +123,16 @@ class Group:
             where=where,
         )
 
-    def with_weights(self, weights: Mapping[str, Mapping[int, int]]) -> Group:
+    def with_weights(
+        self, weights: Mapping[str, Mapping[int, int]], *, byte_rates: bool = False
+    ) -> Group:
         """The same group with these weights by topic and partition, 0 where missing;
         those of other partitions are ignored."""
         columns = {
             topic: [weights.get(topic, {}).get(number, 0) for number in range(count)]
             for topic, count in self.topics.items()
         }
-        return replace(self, weights=columns)
+        return replace(self, weights=columns, byte_rates=byte_rates)
 
     # -- topics and partitions
 
@@ -300,6 +306,11 @@ class Group:
         """[M] rack of each member, -1 unknown."""
         at = {name: i for i, name in enumerate(self.rack_names)}
         return np.array([at[m.rack] if m.rack else NO_MEMBER for m in self.members], dtype=np.int64)
+
+    @property
+    def has_racks(self) -> bool:
+        """Whether racks of some member and of some partition are known."""
+        return bool(self.racks) and bool((self.member_rack >= 0).any())
 
     @cached_property
     def in_rack(self) -> Bools:

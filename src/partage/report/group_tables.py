@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.consumers.assignment import Assignment
+from partage.consumers.rack_reads import RackReads
 from partage.consumers.read_again import COMMIT_INTERVALS
 from partage.consumers.shared_assignment import SharedAssignment
 from partage.consumers.simulation import SimulatedRound, Simulation
@@ -65,6 +66,7 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
             )
         )
     _copies(found, console)
+    _reads(found, console)
     if found.delay_ms:
         console.print(
             Text(f"\nWaits {units.duration(found.delay_ms / 1000)} for members that left.")
@@ -99,6 +101,28 @@ def _copies(found: Assignment, console: Console) -> None:
     if found.cross_rack is not None:
         far = units.plural(found.cross_rack, "partition")
         console.print(Text(f"\n{far} without a replica in the rack of the member"))
+
+
+def _reads(found: Assignment, console: Console) -> None:
+    """What crosses racks, before and after, where racks are known."""
+    before, after = found.reads
+    if before is None or after is None or found.cross_rack is not None:
+        return
+    then = f" (before: {_across(before)})" if any(before.partitions) else ""
+    console.print(Text(f"\nRead across racks: {_across(after)}{then}"), highlight=False)
+    if unknown := after.partitions[2]:
+        console.print(Text(f"Rack not known: {units.plural(unknown, 'partition')}", "yellow"))
+
+
+def _across(reads: RackReads) -> str:
+    """``3 of 9 partitions, 1.20 MB/s of 3.40 MB/s``."""
+    text = f"{reads.partitions[1]:,} of {units.plural(sum(reads.partitions), 'partition')}"
+    rates = reads.bytes_per_second
+    if rates is not None:
+        text += f", {units.rate(rates[1])} of {units.rate(sum(rates))}"
+    elif reads.weight is not None:
+        text += f", weight {units.count(reads.weight[1])} of {units.count(sum(reads.weight))}"
+    return text
 
 
 def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int]) -> Table:

@@ -251,6 +251,25 @@ def test_beside_kafka_pythons_own_cooperative_sticky() -> None:
         assert len(held["m1"]) == len(held["m2"]) == 2
 
 
+def test_racks_first() -> None:
+    replicas = {("t", number): [1] for number in range(4)}
+    picture = Picture({"t": 4}, replicas, {1: "a", 2: "b"})
+
+    def loads(**options: Any) -> list[int]:
+        near = kp.CooperativeStickyAssignor(rack="a", **options)
+        far = kp.CooperativeStickyAssignor(rack="b", **options)
+        held = lead(far, picture, {"m1": (near, {"t"}), "m2": (far, {"t"})})
+        return [len(held["m1"]), len(held["m2"])]
+
+    assert loads() == [2, 2]
+    assert loads(racks_first=True) == [4, 0]
+    assert loads(racks_first=True, max_skew=0.5) == [3, 1]
+    with pytest.raises(InputError, match="max_skew: needs `racks_first` with this assignor"):
+        kp.StickyAssignor(max_skew=0.5)
+    with pytest.raises(InputError, match="racks_first: needs `mode` optimal with this assignor"):
+        aio.StickyAssignor(racks_first=True, mode="java")
+
+
 def test_failover() -> None:
     picture = Picture({"t": 3})
     low, high = kp.FailoverAssignor(priority=1), kp.FailoverAssignor(priority=10)

@@ -41,6 +41,7 @@ from partage.consumers.assignors.streams import streams
 from partage.consumers.assignors.uniform import uniform
 from partage.consumers.assignors.weighted import weighted
 from partage.consumers.custom import PartitionAssignor, run_custom_assignor
+from partage.consumers.racks_first import OPTIONS
 from partage.errors import InputError, shown
 from partage.group import Group
 from partage.named import load_attribute
@@ -74,8 +75,8 @@ class Assignor:
 ASSIGNORS: dict[str, Assignor] = {
     "range": Assignor(range_),
     "roundrobin": Assignor(roundrobin),
-    "sticky": Assignor(sticky, modes=MODES),
-    "cooperative-sticky": Assignor(sticky, cooperative=True, modes=MODES),
+    "sticky": Assignor(sticky, modes=MODES, options=OPTIONS),
+    "cooperative-sticky": Assignor(sticky, cooperative=True, modes=MODES, options=OPTIONS),
     "failover": Assignor(failover),
     "weighted": Assignor(weighted, modes=MODES[:2], options=("max_skew",)),
     "lag": Assignor(lag),
@@ -85,7 +86,7 @@ ASSIGNORS: dict[str, Assignor] = {
 """Those that clients run."""
 
 BROKER_ASSIGNORS: dict[str, Assignor] = {
-    "uniform": Assignor(uniform, modes=("java", "optimal"), broker=True),
+    "uniform": Assignor(uniform, modes=("java", "optimal"), options=OPTIONS, broker=True),
     "range": Assignor(broker_range, broker=True),
     "share": Assignor(share, broker=True),
 }

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors.lag import lag
-from partage.consumers.exact_assignment import assign_exactly
+from partage.consumers.exact_assignment import assign_exactly, check_max_skew
 from partage.consumers.weighted_search import (
     WeightedProblem,
     assign_by_weight,
@@ -37,8 +37,7 @@ _MAX_TOTAL = 2**62
 def weighted(group: Group, mode: str, max_skew: float = 0.0) -> Assignment:
     """Owners, and the bound on the highest load. Raises InputError for a negative or infinite
     ``max_skew`` and for weights whose sum is too large."""
-    if not (isinstance(max_skew, (int, float)) and 0 <= max_skew < float("inf")):
-        raise InputError(f"max_skew {max_skew!r}", "expected a fraction from 0, such as 0.05")
+    check_max_skew(max_skew)
     if group.weight.sum(dtype=np.float64) > _MAX_TOTAL:
         raise InputError(group.where, f"weights: their sum is more than {_MAX_TOTAL}")
     problem, rows = _problem(group)

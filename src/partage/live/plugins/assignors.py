@@ -203,14 +203,34 @@ class _WithMode(GroupAssignor):
     """An assignor that Apache Kafka has, too, with another answer.
 
     ``mode``: ``optimal``, or ``java`` to decide as Apache Kafka's class of that name does.
+    ``racks_first``: the fewest partitions across racks before the most even loads, of which the
+    highest may be ``max_skew`` higher (a fraction; None: any). All members should be configured
+    alike: the leader decides.
     """
 
-    def __init__(self, *, rack: str | None = None, mode: str = "optimal") -> None:
+    def __init__(
+        self,
+        *,
+        rack: str | None = None,
+        mode: str = "optimal",
+        racks_first: bool = False,
+        max_skew: float | None = None,
+    ) -> None:
         super().__init__(rack=rack)
         self._mode = mode
+        self._racks_first = racks_first
+        self._max_skew = max_skew
+        # so that a mistake shows in the member that has it, before it leads
+        self._assign(Group({"none": 0}, [Member("none", [])]))
 
     def _assign(self, group: Group) -> Assignment:
-        return assign(group, self.name, self._mode)
+        return assign(
+            group,
+            self.name,
+            self._mode,
+            racks_first=self._racks_first,
+            max_skew=self._max_skew,
+        )
 
 
 class Sticky(_WithMode):
@@ -285,9 +305,8 @@ class Weighted(Sticky):
         rack: str | None = None,
         mode: str = "optimal",
     ) -> None:
-        super().__init__(rack=rack, mode=mode)
+        super().__init__(rack=rack, mode=mode, max_skew=max_skew)
         self._weights = weights
-        self._max_skew = max_skew
 
     def _group(
         self, topics: Mapping[str, int], members: Mapping[str, Subscription], racks: Racks | None
@@ -302,9 +321,6 @@ class Weighted(Sticky):
         except Exception as problem:
             log.warning("weighted: no weights, every partition counts as 1: %s", problem)
             return unweighted
-
-    def _assign(self, group: Group) -> Assignment:
-        return assign(group, self.name, self._mode, max_skew=self._max_skew)
 
 
 class Custom(GroupAssignor):
