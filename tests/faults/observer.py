@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
 
 from tests.faults.proxied import OBSERVER
 from tests.faults.traffic import COMMON
@@ -33,6 +35,7 @@ Configured = dict[tuple[str, str], dict[str, str]]
 
 _PAUSE_SECONDS = 0.1
 _SECONDS = 10.0
+_TRIES = 5
 _KINDS = {"topic": ResourceType.TOPIC, "broker": ResourceType.BROKER}
 _OWN = (ConfigSource.DYNAMIC_TOPIC_CONFIG.value, ConfigSource.DYNAMIC_BROKER_CONFIG.value)
 
@@ -140,9 +143,12 @@ class Observer:
     # ------------------------------------------------------------------ without librdkafka
 
     def reassigning(self) -> list[Any]:
-        """Partitions that are being reassigned."""
-        with self.admin() as admin:
-            return sorted(admin.list_partition_reassignments())
+        """Partitions that are being reassigned. Asks again where the broker asked is one that
+        hangs."""
+        for _ in range(_TRIES):
+            with suppress(kafka_errors.RetriableError), self.admin() as admin:
+                return sorted(admin.list_partition_reassignments())
+        raise AssertionError("no broker lists the reassignments")
 
     def active_controller(self) -> int:
         """The node id of the active controller."""

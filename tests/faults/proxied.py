@@ -13,8 +13,11 @@ import os
 import resource
 import signal
 import socket
+import time
 from collections.abc import Iterable
 from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
 
 from partage.live.sandbox import Node, Sandbox
 from tests.faults.proxy import HOST, Proxies
@@ -89,6 +92,15 @@ class Proxied(Sandbox):
     def on_disk(self) -> OnDisk:
         """The log dirs of all replicas."""
         return on_disk(self.log_dirs())
+
+    def await_brokers(self) -> None:
+        """Wait until every broker knows all of them: each learns of it at its own time."""
+        for port in self.proxies.ports.values():
+            client = AdminClient({"bootstrap.servers": f"{HOST}:{port}", "client.id": OBSERVER})
+            deadline = time.monotonic() + 30.0
+            while set(client.list_topics(timeout=10.0).brokers) != set(self.ids):
+                assert time.monotonic() < deadline, "the brokers do not find each other"
+                time.sleep(0.1)
 
     def is_up(self, node: int) -> bool:
         """Whether its process runs."""

@@ -130,6 +130,7 @@ class Trial:
         paths: dict[int, list[str]] = {broker: [] for broker in brokers}
         for broker, log_dir in self.cluster.log_dirs():
             paths[broker].append(str(log_dir))
+        self.cluster.await_brokers()
         with self._observer.admin() as admin:
             # a broker remembers the log dir of a replica that it does not have yet
             for broker, own in paths.items():
@@ -325,6 +326,7 @@ class Trial:
     def broker_down(self, broker: int, how: str) -> float:
         """``killed``, ``restarted`` (stopped in order), ``stopped`` (it hangs), ``stopped by a full
         disk``, ``cut off``, or ``cut off from the executor``; returns when."""
+        controls = " (the active controller)" * (self._observer.active_controller() == broker)
         at = time.monotonic()
         if how == "killed":
             self.cluster.kill_broker(broker)
@@ -341,7 +343,7 @@ class Trial:
             self.cluster.proxies.cut(broker, lambda client: client != "observer")
         else:
             self.cluster.proxies.cut(broker, lambda client: client.startswith("partage"))
-        self.log(f"broker {broker} {how}")
+        self.log(f"broker {broker}{controls} {how}")
         self.figures.counts[f"brokers {how}"] += 1
         return at
 

@@ -102,7 +102,9 @@ class FakeCluster:
         self._placed: dict[tuple[Key, int], str] = {}
         self._named: dict[tuple[Key, int], str] = {}
         self._futures: dict[tuple[Key, int], _Future] = {}
-        self._place_new_replicas()
+        self._held = Counter[tuple[int, str]]()
+        for key in sorted(self._partitions):
+            self._place_replicas(key)
 
     # ------------------------------------------------------------------ time
 
@@ -120,8 +122,8 @@ class FakeCluster:
         self.now += seconds
         while self._actions and self._actions[0][0] <= self.now:
             self._actions.pop(0)[1]()
-        for partition in self._partitions.values():
-            self._fetch(partition, seconds)
+        for key, partition in self._partitions.items():
+            self._fetch(key, partition, seconds)
         self._copy_to_log_dirs(seconds)
 
     # ------------------------------------------------------------------ changes
@@ -160,15 +162,16 @@ class FakeCluster:
         """A topic with these replicas by partition, empty and with a new id."""
         for number, own in enumerate(replicas):
             self._partitions[topic, number] = _Partition(list(own), list(own), 0.0, own[0])
+            self._place_replicas((topic, number))
         self._topics_made[topic] += 1
-        self._place_new_replicas()
 
     def reassign(self, key: Key, target: Sequence[int] | None) -> None:
         """Reassign a partition, as another tool would; None cancels."""
         self._reassign(key, None if target is None else list(target))
 
     def delete_topic(self, topic: str) -> None:
-        self._partitions = {k: one for k, one in self._partitions.items() if k[0] != topic}
+        for key in [key for key in self._partitions if key[0] == topic]:
+            self._remove_replicas(key, self._partitions.pop(key).replicas)
         self.configs.pop(("topic", topic), None)
 
     # ------------------------------------------------------------------ state
@@ -202,8 +205,9 @@ class FakeCluster:
             if one.leader not in in_sync:
                 one.leader = next((b for b in one.replicas if b in in_sync), None)
 
-    def _fetch(self, one: _Partition, seconds: float) -> None:
-        if one.leader is None:
+    def _fetch(self, key: Key, one: _Partition, seconds: float) -> None:
+        complete = len(one.isr) == len(one.replicas) and not one.adding and not one.removing
+        if complete or one.leader is None:
             return
         for broker in one.replicas:
             if broker in one.isr or broker not in self.running:
@@ -215,11 +219,12 @@ class FakeCluster:
             if one.fetched[broker] >= one.size:
                 one.isr.append(broker)
         if (one.adding or one.removing) and set(one.target) <= set(one.isr):
+            removed = one.removing
             one.replicas, one.adding, one.removing = one.target, [], []
             one.isr = [broker for broker in one.isr if broker in one.replicas]
             if one.leader not in one.replicas:
                 one.leader = one.isr[0]
-            self._place_new_replicas()
+            self._remove_replicas(key, removed)
 
     # ------------------------------------------------------------------ log dirs
 
@@ -227,16 +232,20 @@ class FakeCluster:
         """The log dir of each replica of a partition, by broker."""
         return {b: self._placed[key, b] for b in self._partitions[key].replicas}
 
-    def _place_new_replicas(self) -> None:
-        there = {(key, b) for key, one in self._partitions.items() for b in one.replicas}
-        self._placed = {at: path for at, path in self._placed.items() if at in there}
-        self._futures = {at: one for at, one in self._futures.items() if at in there}
-        held = Counter((broker, path) for (_, broker), path in self._placed.items())
-        for key, broker in sorted(there - self._placed.keys()):
+    def _place_replicas(self, key: Key) -> None:
+        """Put the new replicas of a partition into log dirs."""
+        for broker in sorted(
+            b for b in self._partitions[key].replicas if (key, b) not in self._placed
+        ):
             usable = [at for one in self.log_dirs if (at := (broker, one)) not in self.offline]
-            path = self._named.pop((key, broker), min(usable, key=held.__getitem__)[1])
+            path = self._named.pop((key, broker), min(usable, key=self._held.__getitem__)[1])
             self._placed[key, broker] = path
-            held[broker, path] += 1
+            self._held[broker, path] += 1
+
+    def _remove_replicas(self, key: Key, brokers: Iterable[int]) -> None:
+        for broker in brokers:
+            self._held[broker, self._placed.pop((key, broker))] -= 1
+            self._futures.pop((key, broker), None)
 
     def _copy_to_log_dirs(self, seconds: float) -> None:
         for (key, broker), future in list(self._futures.items()):
@@ -246,6 +255,8 @@ class FakeCluster:
                 config = self.configs.get(("broker", str(broker)), {})
                 future.copied += float(config.get(_LOG_DIR_RATE, _UNTHROTTLED)) * seconds
                 if future.copied >= self._partitions[key].size:
+                    self._held[broker, self._placed[key, broker]] -= 1
+                    self._held[broker, future.path] += 1
                     self._placed[key, broker] = future.path
                     del self._futures[key, broker]
 
@@ -277,12 +288,14 @@ class FakeCluster:
             target = before
         if len(set(target)) < len(target) or not set(target) <= set(self.racks):
             return kafka_errors.InvalidReplicationAssignmentError  # type: ignore[no-any-return]
+        given_up = [broker for broker in one.adding if broker not in target]
         one.adding = [broker for broker in target if broker not in before]
         one.removing = [broker for broker in before if broker not in target]
         one.replicas = [*target, *one.removing]
         one.isr = [broker for broker in one.isr if broker in one.replicas]
         one.fetched = {b: size for b, size in one.fetched.items() if b in one.adding}
-        self._place_new_replicas()
+        self._remove_replicas(key, given_up)
+        self._place_replicas(key)
         return None
 
 
@@ -319,8 +332,9 @@ class FakeAdminClient:
 
     def describe_topics(self, topics: Sequence[str] | None = None) -> list[dict[str, Any]]:
         found: dict[str, list[dict[str, Any]]] = {}
+        wanted = None if topics is None else set(topics)
         for (topic, number), one in sorted(self._cluster._partitions.items()):
-            if topics is None or topic in topics:
+            if wanted is None or topic in wanted:
                 found.setdefault(topic, []).append(
                     {
                         "partition_index": number,
@@ -431,10 +445,14 @@ class FakeAdminClient:
         self, broker: int, path: str, partitions: Mapping[str, Sequence[int]] | None
     ) -> list[dict[str, Any]]:
         self._need_running(broker)
+        every = self._cluster._partitions
+        wanted: Iterable[Key] = every
+        if partitions is not None:
+            named = ((topic, number) for topic, own in partitions.items() for number in own)
+            wanted = (key for key in named if key in every)
         found = []
-        for key, one in self._cluster._partitions.items():
-            if partitions is not None and key[1] not in partitions.get(key[0], ()):
-                continue
+        for key in wanted:
+            one = every[key]
             if self._cluster._placed.get((key, broker)) == path:
                 size = one.size if broker in one.isr else one.fetched.get(broker, 0.0)
                 found.append((key, size, False))

@@ -11,10 +11,12 @@ pytest.importorskip("kafka")
 
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.live.admin.states import Key
 from partage.live.execution import retrying_admin
 from partage.live.execution.retrying_admin import RetryingAdmin
+from partage.testing import FakeCluster
 from tests.live.execution.builders import Clock
 
 
@@ -88,3 +90,19 @@ def test_retries_end() -> None:
 
     with pytest.raises(kafka_errors.NodeNotReadyError):
         admin.retry(fail)
+
+
+def test_partitions_whose_reassignments_end_all_the_time() -> None:
+    """Each is read consistently, though one ends in every pause between two requests."""
+    cluster = FakeCluster({("t", n): (1, 2) for n in range(100)}, brokers=(1, 2, 3))
+    rate = {"follower.replication.throttled.rate": ("SET", "1000")}
+    cluster.admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "3", rate)])
+    for number in range(100):
+        cluster.resize(("t", number), 100 * (number + 1))
+        cluster.reassign(("t", number), (1, 3))
+    states = RetryingAdmin(cluster.admin, 1.0, cluster.clock, cluster.sleep).partitions()
+    assert [one.partition for one in states] == list(range(100))
+    assert {one.replicas for one in states} == {(1, 3)}
+    moving = [one.partition for one in states if one.adding]
+    assert moving == list(range(100 - len(moving), 100))
+    assert 0 < len(cluster.reassigning) <= len(moving)

@@ -120,7 +120,7 @@ def require_acls(
     needs = list(needs)
     on_cluster = [acl.operation for acl in needs if acl.resource == CLUSTER]
     on_topic = [acl.operation for acl in needs if acl.resource == TOPIC]
-    changing = topics if changing is None else changing
+    changing = set(topics if changing is None else changing)
     described = admin.describe_cluster()
     if described["authorized_operations"] == []:
         # Kafka reports nothing without Describe, which the first ACL needed implies

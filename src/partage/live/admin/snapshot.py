@@ -138,10 +138,11 @@ def read_partitions(
 ) -> tuple[PartitionState, ...]:
     """All partitions, or those of some topics, ascending; topics that do not exist are left out.
 
-    Topics whose reassignments began or ended while they were read are read again. Raises
-    PartageError where that does not end.
+    A partition whose reassignment began or ended meanwhile is read again, with its topic; so every
+    partition is consistent, at slightly different moments. Raises PartageError where one of them
+    is not after some tries.
     """
-    found: dict[TopicPartition, PartitionState] = {}
+    found: dict[str, dict[int, PartitionState]] = {}
     wanted = topics
     for _ in range(_TRIES):
         before = admin.list_partition_reassignments()
@@ -150,17 +151,20 @@ def read_partitions(
         after = admin.list_partition_reassignments()
         unsure = {at for at in {*before, *after} if before.get(at) != after.get(at)}
         for topic in described:
+            name, earlier = topic["name"], found.pop(topic["name"], {})
             if topic["error_code"]:
-                found = {at: one for at, one in found.items() if at.topic != topic["name"]}
                 continue
+            own = found[name] = {}
             for partition in topic["partitions"]:
-                at = TopicPartition(topic["name"], partition["partition_index"])
-                found.pop(at, None)
-                if at not in unsure:
-                    found[at] = _partition(topic, partition, before)
-        wanted = sorted({at.topic for at in unsure}.intersection(*([topics] if topics else [])))
+                number = partition["partition_index"]
+                if TopicPartition(name, number) not in unsure:
+                    own[number] = _partition(topic, partition, before)
+                elif number in earlier and not earlier[number].is_other_topic(topic_id_of(topic)):
+                    own[number] = earlier[number]
+        missing = {at.topic for at in unsure if at.partition not in found.get(at.topic, ())}
+        wanted = sorted(missing.intersection(*([topics] if topics else [])))
         if not wanted:
-            return tuple(found[at] for at in sorted(found))
+            return tuple(own[n] for _, own in sorted(found.items()) for n in sorted(own))
     raise PartageError(
         "reassignments keep beginning or ending: the cluster cannot be read consistently"
     )

@@ -182,9 +182,10 @@ class CopyMeter:
             return None
         sent: dict[int, float] = defaultdict(float)
         received: dict[int, float] = defaultdict(float)
+        rates = self._rates()
         for change in changes:
             leader = self._leaders.get(change.key)
-            to_followers = self._rates().get(change.key, 0.0) * (len(change.origin) - 1)
+            to_followers = rates.get(change.key, 0.0) * (len(change.origin) - 1)
             for broker in change.adding:
                 at = broker, change.key
                 rate = max(after.get(at, 0) - before.get(at, 0), 0) / (last - first)

@@ -209,7 +209,7 @@ class Executor:
                 return None
             if dead and self._on_failure in _CONTINUES:
                 blocked = self._continue_without(dead, copies)
-                changes = [change for change in changes if change not in blocked]
+                changes = [change for change in changes if change.key not in blocked]
                 continue
             if dead or suspected:
                 self._notify(changes, f"waiting for broker {names}, which does not answer")
@@ -322,20 +322,27 @@ class Executor:
     # ------------------------------------------------------------------ watching a wave
 
     def _watch(self, changes: list[Change], meter: CopyMeter) -> bool:
-        """Wait until all changes are complete; returns False where they were cancelled."""
+        """Wait until all changes are complete; returns False where they were cancelled.
+
+        A round reads the partitions that the one before it found incomplete; only once there are
+        none, all again."""
+        watched = changes
         while True:
-            states = self._admin.states(change.key for change in changes)
-            left = self._progress.incomplete(changes, states)
+            states = self._admin.states(change.key for change in watched)
+            left = self._progress.incomplete(watched, states)
             alive = self._admin.alive_brokers()
-            placed = self._in_place([change.key for change in changes], states)
+            placed = self._in_place([change.key for change in watched], states)
             misplaced, refused = self._log_dirs.misplaced(placed, alive)
             self._progress.skipped |= refused
             left += misplaced
             meter.drop(self._progress.skipped)
             meter.update(states, left, alive)
             self._report_progress(left, meter)
-            if not left:
+            if not left and len(watched) == len(changes):
                 return True
+            if not left:
+                watched = changes
+                continue
             if self._interrupts.count > 1:
                 self._cancel_rest(left, meter)
                 return False
@@ -347,15 +354,16 @@ class Executor:
                 self._notify(left, f"waiting for broker {_names(dead)}, which does not answer")
             elif dead:
                 blocked = self._continue_without(dead, left)
-                left = [change for change in left if change not in blocked]
-                changes = [change for change in changes if change not in blocked]
-                meter.drop(change.key for change in blocked)
+                left = [change for change in left if change.key not in blocked]
+                changes = [change for change in changes if change.key not in blocked]
+                meter.drop(blocked)
                 if self._on_failure == "stop":
                     self._cancel_rest(left, meter)
                     return False
             self._throttle.read_override(self._directory, left)
             health = self._health.check(states, self._ignored_brokers(alive))
             self._throttle.update(left, meter, health, alive)
+            watched = left
             self._pause()
 
     def _cancel_rest(self, left: Sequence[Change], meter: CopyMeter) -> None:
@@ -422,9 +430,9 @@ class Executor:
                 needed |= set(change.origin)
         return self._failures.check(needed, alive, DEAD_SECONDS)
 
-    def _continue_without(self, dead: set[int], changes: Iterable[Change]) -> list[Change]:
+    def _continue_without(self, dead: set[int], changes: Iterable[Change]) -> set[Key]:
         """Cancel the changes that dead brokers block, and plan them again if that was chosen;
-        returns those changes."""
+        returns their partitions."""
         blocked = [change for change in changes if blocking_brokers(change, dead)]
         self._cancel(blocked)
         replanned = self._replan(dead, blocked) if self._on_failure == "replan" else set()
@@ -434,7 +442,7 @@ class Executor:
             self._progress.skipped[change.key] = f"broker {broker} does not answer"
         if cancelled:
             self._notify(blocked, f"broker {_names(dead)} does not answer: its moves are cancelled")
-        return blocked
+        return {change.key for change in blocked}
 
     def _replan(self, dead: set[int], blocked: Sequence[Change]) -> set[Key]:
         """Plan everything that dead brokers block, in later waves too, without them; returns the

@@ -107,8 +107,12 @@ class LogDirs:
         self, wanted: Mapping[Key, Mapping[int, str]], alive: Iterable[int]
     ) -> dict[Key, str]:
         refused: dict[Key, str] = {}
-        for broker in sorted(set(alive) & {b for paths in wanted.values() for b in paths}):
-            paths = {key: own[broker] for key, own in wanted.items() if broker in own}
+        by_broker: dict[int, dict[Key, str]] = defaultdict(dict)
+        for key, own in wanted.items():
+            for broker, path in own.items():
+                by_broker[broker][key] = path
+        for broker in sorted(by_broker.keys() & set(alive)):
+            paths = by_broker[broker]
             failed = self._admin.alter_log_dirs(broker, paths)
             offline = [k for k, e in failed.items() if issubclass(e, _OFFLINE)]
             refused |= self._offline(broker, {key: paths[key] for key in offline})

@@ -158,18 +158,14 @@ class RetryingAdmin:
         refused: dict[Key, str] = {}
         while keys:
             failed = self.retry(partial(request, keys))
-            transient = [
-                key
-                for key, error in failed.items()
-                if issubclass(error, kafka_errors.RetriableError)
-                and not issubclass(error, _PERMANENT)
-            ]
-            if self._clock() > deadline:
-                transient = []
-            refused |= {
-                k: describe_error(error) for k, error in failed.items() if k not in transient
-            }
-            keys = transient
+            late = self._clock() > deadline
+            keys = []
+            for key, error in failed.items():
+                transient = issubclass(error, kafka_errors.RetriableError)
+                if transient and not issubclass(error, _PERMANENT) and not late:
+                    keys.append(key)
+                else:
+                    refused[key] = describe_error(error)
             if keys:
                 self._sleep(self._poll)
         return refused

@@ -81,7 +81,9 @@ class ThrottleController:
             if self.rate is not None:
                 self._admin.retry(lambda: self._throttles.restore(alive))
         elif new_wave or rate != self.rate:
+            began = self._clock()
             rate = self._set(rate, changes, alive)
+            self._cooldown.restart(began)  # brokers learn of it a moment later
         elif self._cooldown.is_over:
             began = self._clock()
             if self._admin.retry(lambda: self._throttles.set_again(alive)):

@@ -23,7 +23,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.errors import PartageError
 from partage.live.admin.connection import chunks, describe_error
-from partage.live.admin.snapshot import CHUNK, read_throttles, read_topic_ids
+from partage.live.admin.snapshot import read_throttles, read_topic_ids
 from partage.live.admin.states import (
     BROKER_THROTTLES,
     LOG_DIR_RATE,
@@ -39,6 +39,10 @@ LEADER_LIST, FOLLOWER_LIST = TOPIC_THROTTLES
 _ALL_REPLICAS = "*"
 _LONGEST_VALUE = 2**15 - 1
 """Characters: Kafka cannot parse a request with a longer one, and closes the connection."""
+
+_TOPICS_PER_REQUEST = 50
+"""A KRaft controller writes the configurations of a request in one batch, of 8 MiB at most, and
+refuses more with an unknown error. So many topics fit with the longest lists, and take seconds."""
 
 
 class ReplicationThrottles:
@@ -182,7 +186,7 @@ class ReplicationThrottles:
             )
             for topic, own in sorted(lists.items())
         ]
-        for part in chunks(resources, CHUNK):
+        for part in chunks(resources, _TOPICS_PER_REQUEST):
             alter_configs(self._admin, list(part))
 
 
