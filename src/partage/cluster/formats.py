@@ -171,6 +171,12 @@ _DESCRIBE_LINE = re.compile(
     r"(?>.*?\bReplicas:\s*+(?P<replicas>\d{1,10}(?:,\d{1,10})*+)(?=\s|$))(?P<rest>.*)",
     re.ASCII,
 )
+TIERED = "remote.storage.enable"
+"""A topic's setting: whether it has remote storage."""
+
+LOCAL_RETENTION = ("local.retention.bytes", "retention.bytes")
+"""The settings that limit what stays on brokers; the first counts unless it is -2."""
+
 _DESCRIBE_HEAD = re.compile(
     r"\s*+Topic:\s*+(?P<topic>\S++)(?:\s++TopicId:\s*+(?P<id>\S*+))?+"
     r"\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})",
@@ -308,8 +314,8 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
                     raise InputError(where, f"line {i}: {problem}")
                 topic_ids[head["topic"]] = _as_uuid(head["id"])
             settings = dict(_SETTING.findall(line))
-            if settings.get("remote.storage.enable") == "true":
-                tiered[head["topic"]] = _local_bytes(settings)
+            if settings.get(TIERED) == "true":
+                tiered[head["topic"]] = local_bytes(settings)
         else:
             raise InputError(where, f"line {i}: expected 'Topic: … Partition: … Replicas: 1,2'")
     if not topics:
@@ -338,9 +344,10 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
     )
 
 
-def _local_bytes(settings: Mapping[str, str]) -> int | None:
-    """The most bytes of a partition that stay on a broker; -2 stands for ``retention.bytes``."""
-    for name in ("local.retention.bytes", "retention.bytes"):
+def local_bytes(settings: Mapping[str, str]) -> int | None:
+    """The most bytes of a partition that stay on a broker by its topic's settings; -2 stands for
+    ``retention.bytes``."""
+    for name in LOCAL_RETENTION:
         limit = settings.get(name, "-2")
         if limit.lstrip("-").isdigit() and limit != "-2":
             return int(limit) if 0 <= int(limit) <= MAX_BYTES else None

@@ -11,6 +11,8 @@ What is read, and where:
   topics; where they differ, the topics are read again;
 - *sizes*: of every replica, from its broker's log dirs;
 - *throttles*: replication throttles of brokers and topics, as configured at this moment;
+- *remote storage*: which topics have it, and what of them stays on brokers (KIP-405). Log dirs
+  report that part only;
 - *groups*: states, members with their partitions, committed offsets and lag.
 
 A request names at most some hundreds of topics or groups.
@@ -29,6 +31,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from partage.cluster.formats import LOCAL_RETENTION, TIERED, local_bytes
 from partage.errors import PartageError
 from partage.live.admin.connection import (
     alive_brokers,
@@ -51,9 +54,16 @@ from partage.live.admin.states import (
     Snapshot,
     Throttles,
 )
+from partage.units import listed
 
 CHUNK = 500
 """Topics per request."""
+
+_SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
+_SKIPPED = (
+    "new replicas on brokers {brokers} start at the last tiered offset of topics with remote "
+    f"storage ({_SKIPS_TIERED}): moves copy less than their sizes"
+)
 
 _TRIES = 5
 
@@ -71,7 +81,8 @@ def take_snapshot(
     progress: Callable[[str], None] = lambda _: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Snapshot:
-    """The cluster as it is now, with groups and throttles unless they are left out.
+    """The cluster as it is now, with groups and throttles unless they are left out; without
+    throttles, which topics have remote storage is left out, too: both are settings of topics.
 
     Raises what kafka-python raises, PartageError where reassignments begin or end all the time,
     and, if the snapshot must be ``complete``, where Kafka may hide topics.
@@ -87,11 +98,16 @@ def take_snapshot(
     progress("log dirs")
     brokers, partitions = _with_log_dirs(admin, brokers, partitions, warnings)
     configured = Throttles()
+    tiered: dict[str, int | None] = {}
     if throttles:
         progress("throttles")
         alive = [one.id for one in brokers if one.alive]
         topics = sorted({one.topic for one in partitions})
         configured = read_throttles(admin, alive, topics, warnings)
+        progress("remote storage")
+        tiered = read_tiered(admin, topics, warnings)
+        if tiered and (skipping := _skipping_tiered(admin, alive, warnings)):
+            warnings.append(_SKIPPED.format(brokers=listed(list(map(str, skipping)), 3)))
     found: tuple[dict[str, Any], ...] = ()
     if groups:
         progress("groups")
@@ -103,6 +119,7 @@ def take_snapshot(
         brokers=brokers,
         partitions=partitions,
         throttles=configured,
+        tiered=tiered,
         groups=found,
         warnings=tuple(warnings),
     )
@@ -192,6 +209,39 @@ def read_throttles(
     for part in chunks(topics, CHUNK):
         with _or_warning(warnings, f"topics from {part[0]} on: their throttles"):
             found.topics.update(_configured_topics(admin, part))
+    return found
+
+
+def read_tiered(
+    admin: KafkaAdminClient, topics: Sequence[str], warnings: list[str]
+) -> dict[str, int | None]:
+    """Topics with remote storage, and the most bytes of a partition that stay on a broker, None
+    where there is no limit. What cannot be read becomes a warning."""
+    found: dict[str, int | None] = {}
+
+    def ask(some: Sequence[str]) -> dict[str, dict[str, str]]:
+        return _configured(admin, ConfigResourceType.TOPIC, some, (TIERED, *LOCAL_RETENTION))
+
+    for part in chunks(topics, CHUNK):
+        with _or_warning(warnings, f"topics from {part[0]} on: their remote storage"):
+            unknown = (kafka_errors.UnknownTopicOrPartitionError,)
+            for topic, settings in ask_together_or_singly(ask, part, unknown).items():
+                if settings.get(TIERED) == "true":
+                    found[topic] = local_bytes(settings)
+    return found
+
+
+def _skipping_tiered(
+    admin: KafkaAdminClient, brokers: Iterable[int], warnings: list[str]
+) -> list[int]:
+    """The brokers whose new replicas start at the last tiered offset (KIP-1023, Kafka 4.3)."""
+    found: list[int] = []
+    kind = ConfigResourceType.BROKER
+    for broker in brokers:
+        with _or_warning(warnings, f"broker {broker}: {_SKIPS_TIERED}"):
+            own = _configured(admin, kind, [str(broker)], (_SKIPS_TIERED,))
+            if own.get(str(broker), {}).get(_SKIPS_TIERED) == "true":
+                found.append(broker)
     return found
 
 
@@ -306,9 +356,10 @@ def _configured(
     kind: ConfigResourceType,
     names: Sequence[str],
     keys: Sequence[str],
-    source: str,
+    source: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """The values of these keys that are set on the resources themselves, by name."""
+    """The values of these keys, by name of the resource; with ``source``, only those from there:
+    set on the resources themselves."""
     resources = [ConfigResource(kind, name, dict.fromkeys(keys)) for name in names]
     described = admin.describe_configs(resources, config_filter="all")
     found = {}
@@ -316,7 +367,9 @@ def _configured(
         own = {
             key: config["value"]
             for key, config in configs.items()
-            if key in keys and config["config_source"] == source and config["value"] is not None
+            if key in keys
+            and source in (None, config["config_source"])
+            and config["value"] is not None
         }
         if own:
             found[name] = own

@@ -149,8 +149,9 @@ class Throttles:
 
 @dataclass(frozen=True, repr=False)
 class Snapshot:
-    """A cluster at one moment. ``measured``: seconds and number of samples of the rates, if they
-    were measured; ``warnings``: what could not be read."""
+    """A cluster at one moment. ``tiered``: topics with remote storage, and the most bytes of a
+    partition that stay on a broker; ``measured``: seconds and number of samples of the rates, if
+    they were measured; ``warnings``: what could not be read, and what a plan does not count."""
 
     cluster_id: str
     taken_at: datetime
@@ -161,6 +162,7 @@ class Snapshot:
     groups: tuple[dict[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
     measured: tuple[float, int] | None = None
+    tiered: dict[str, int | None] = field(default_factory=dict)
 
     def with_rates(self, rates: MeasuredRates) -> Snapshot:
         """The same snapshot with rates of its partitions."""
@@ -198,6 +200,7 @@ class Snapshot:
             "controller": self.controller,
             **self._measured_json(),
             **self._clients_json(),
+            **self._tiered_json(),
             "brokers": [
                 {
                     "id": one.id,
@@ -271,6 +274,13 @@ class Snapshot:
             if named:
                 topics[topic] = {"consumers": named}
         return {"clients": {"topics": topics}} if topics else {}
+
+    def _tiered_json(self) -> dict[str, Any]:
+        marks = {
+            topic: {} if most is None else {"local_retention_bytes": most}
+            for topic, most in sorted(self.tiered.items())
+        }
+        return {"tiered_topics": marks} if marks else {}
 
     def _measured_json(self) -> dict[str, Any]:
         if self.measured is None:

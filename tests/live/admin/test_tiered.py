@@ -1,0 +1,130 @@
+"""Topics with remote storage on a real Kafka: a snapshot marks them, and a move copies what a plan
+predicts, the part on brokers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kafka")
+
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+
+import partage
+from partage.cluster import Cluster
+from partage.live.admin.connection import Connection
+from partage.live.admin.snapshot import take_snapshot
+from partage.live.admin.states import Snapshot
+from partage.testing import FakeCluster
+from tests.tiered_sandbox import TieredSandbox
+
+LOCAL, SEGMENT = 3_000_000, 1_048_576
+SETTINGS = {
+    "remote.storage.enable": "true",
+    "local.retention.bytes": str(LOCAL),
+    "segment.bytes": str(SEGMENT),
+}
+WRITTEN = 12_000_000
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredSandbox]:
+    folder = tmp_path_factory.mktemp("tiered") / "sandbox"
+    with TieredSandbox.start(folder, brokers=3) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def admin(sandbox: TieredSandbox) -> Iterator[KafkaAdminClient]:
+    with Connection.of(sandbox.bootstrap_servers).admin() as client:
+        yield client
+
+
+def until(done: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.3)
+
+
+def logs_of(admin: KafkaAdminClient) -> tuple[Snapshot, dict[int, int]]:
+    """A snapshot, and the size of each replica of the topic."""
+    taken = take_snapshot(admin, groups=False)
+    (logs,) = (one for one in taken.partitions if one.topic == "logs")
+    return taken, logs.sizes
+
+
+def predicted(taken: Snapshot, source: int, target: int) -> int:
+    """The bytes of a plan that moves the topic from one broker to the other."""
+    document = taken.to_json()
+    document["partitions"] = [one for one in document["partitions"] if one["topic"] == "logs"]
+    document["brokers"] = [one for one in document["brokers"] if one["id"] in (source, target)]
+    plan = partage.plan(Cluster.from_json(document), remove_broker=[source])
+    (sentence,) = plan.document()["loads"]
+    assert sentence.startswith("sizes of 1 topic with remote storage (logs): what is on brokers")
+    assert plan.moves == 1
+    assert plan.bytes_moved is not None
+    return plan.bytes_moved
+
+
+def copied(admin: KafkaAdminClient, target: int) -> int:
+    """What a move to this broker copies: the size of the new replica on disk."""
+    admin.alter_partition_reassignments({TopicPartition("logs", 0): [target]})
+    until(lambda: not admin.list_partition_reassignments())
+    until(lambda: set(logs_of(admin)[1]) == {target})
+    return logs_of(admin)[1][target]
+
+
+def test_marks_and_limits() -> None:
+    cluster = FakeCluster({(topic, 0): (1, 2) for topic in ("all", "limited", "plain")}, [1, 2])
+    enabled = {"remote.storage.enable": "true"}
+    cluster.configs = {
+        ("topic", "all"): enabled,
+        ("topic", "limited"): {**enabled, "retention.bytes": "700"},
+        ("topic", "plain"): {"remote.storage.enable": "false", "retention.bytes": "700"},
+        ("broker", "2"): {"follower.fetch.last.tiered.offset.enable": "true"},
+    }
+    taken = take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep)
+    assert taken.tiered == {"all": None, "limited": 700}
+    assert taken.cluster().tiered == taken.tiered
+    (warning,) = taken.warnings
+    assert warning.startswith("new replicas on brokers 2 start at the last tiered offset of topics")
+    del cluster.configs["broker", "2"]
+    assert take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep).warnings == ()
+    without = take_snapshot(cluster.admin, groups=False, throttles=False, sleep=cluster.sleep)
+    assert "tiered_topics" not in without.to_json()
+
+
+@pytest.mark.kafka
+@pytest.mark.long
+def test_a_move_copies_what_is_on_brokers(sandbox: TieredSandbox, admin: KafkaAdminClient) -> None:
+    admin.create_topics({"logs": {"assignments": {0: [1]}, "configs": SETTINGS}})
+    admin.create_topics({"plain": {"assignments": {0: [1]}}})
+    producer = KafkaProducer(bootstrap_servers=sandbox.bootstrap_servers, acks="all", linger_ms=5)
+    for _ in range(WRITTEN // 1000):
+        producer.send("logs", os.urandom(1000), partition=0)
+    producer.close()
+    # what is uploaded stays until the local retention is exceeded by a whole segment
+    until(lambda: logs_of(admin)[1][1] < LOCAL + 2 * SEGMENT)
+
+    taken, sizes = logs_of(admin)
+    assert taken.tiered == {"logs": LOCAL}
+    assert taken.to_json()["tiered_topics"] == {"logs": {"local_retention_bytes": LOCAL}}
+    (warning,) = taken.warnings
+    assert warning.startswith("new replicas on brokers 3 start at the last tiered offset")
+    remote = Path(sandbox.directory).parent / "remote"
+    stored = sum(file.stat().st_size for file in remote.rglob("*.log"))
+    assert stored > WRITTEN - LOCAL
+    assert LOCAL <= sizes[1] < WRITTEN / 2
+
+    expected = predicted(taken, 1, 2)
+    assert expected == sizes[1]
+    assert copied(admin, 2) == pytest.approx(expected, rel=0.02)
+
+    # from the last tiered offset on: at most what is not uploaded yet, the active segment
+    expected = predicted(logs_of(admin)[0], 2, TieredSandbox.SKIPPING)
+    assert 0 < copied(admin, TieredSandbox.SKIPPING) <= SEGMENT < expected
