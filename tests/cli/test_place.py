@@ -52,7 +52,11 @@ def test_many_partitions_fit_a_screen(run: Run, grown: str) -> None:
         (("kafka", "--partitions", "3"), "--partitions 3: expected 25 to 100,000"),
         (
             ("o", "--partitions", "3", "--replication-factor", "2", "--brokers", "1;2"),
-            "--brokers 1;2: expected ids separated by commas, as in 1,2,3",
+            "--brokers 1;2: expected a broker id from 0 to 2147483647",
+        ),
+        (
+            ("o", "--partitions", "3", "--replication-factor", "2", "--brokers", "1,2,1"),
+            "--brokers 1,2,1: a broker is given twice",
         ),
         (
             ("o", "--partitions", "3", "--replication-factor", "2", "--create"),

@@ -11,7 +11,7 @@ more, without a proof. The rack rule is kept, and the stages are proven, as in e
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from partage.brokers.failure_steps import improve_by_steps
 from partage.brokers.leaders import lead
+from partage.brokers.option_values import BrokerSet
 from partage.brokers.options import EXACT, PlanOptions
 from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
@@ -110,14 +111,14 @@ def place(
     topic: str,
     partitions: int,
     replication_factor: int | None = None,
-    brokers: Collection[int] | None = None,
+    brokers: str | Sequence[int] | None = None,
 ) -> NewPartitions:
     """Where the new partitions of a topic go.
 
     ``cluster``: a Cluster or the path of its file, perhaps without partitions; ``partitions``: how
     many the topic has then; ``replication_factor``: of a new topic, otherwise that of the topic;
-    ``brokers``: those that may get replicas, by default all live ones. Raises
-    InputError.
+    ``brokers``: those that may get replicas, as ids or ``"1,2,3"``, by default all live ones.
+    Raises InputError.
     """
     if not isinstance(cluster, Cluster):
         cluster = Cluster.read(cluster, may_be_empty=True)
@@ -181,15 +182,19 @@ def _factor(topic: str, existing: Sequence[Sequence[int]], asked: int | None) ->
     return len(existing[0])
 
 
-def _usable(cluster: Cluster, brokers: Collection[int] | None) -> npt.NDArray[np.bool_]:
+def _usable(cluster: Cluster, brokers: str | Sequence[int] | None) -> npt.NDArray[np.bool_]:
     if brokers is None:
         return np.asarray(cluster.alive)
+    try:
+        chosen = BrokerSet.of(brokers)
+    except ValueError as error:
+        raise InputError(f"brokers {shown(brokers)}", str(error)) from None
     known = dict(zip(cluster.broker_ids.tolist(), cluster.alive.tolist(), strict=True))
-    for broker in brokers:
+    for broker in chosen:
         if not known.get(broker, False):
             why = "does not answer" if broker in known else "is not in the cluster"
             raise InputError(f"brokers {broker}", why)
-    return np.isin(cluster.broker_ids, list(brokers))
+    return np.isin(cluster.broker_ids, chosen)
 
 
 def _problem(

@@ -52,12 +52,11 @@ def place(
 
     if create and cluster is not None:
         raise InputError("--create", "needs the running cluster: leave out CLUSTER")
-    chosen = None if brokers is None else _ids(brokers)
     with output.progress(quiet=json) as progress:
         progress("reading")
         source = cluster_or_running(cluster, None, bootstrap_server, command_config, True)
         progress("placing")
-        found = place_partitions(source, topic, partitions, replication_factor, chosen)
+        found = place_partitions(source, topic, partitions, replication_factor, brokers)
     if not json:
         print_placement(found, output.console())
     if create:
@@ -88,13 +87,3 @@ def _create(
         progress("creating")
         with Connection.of(bootstrap_server, command_config).admin() as admin:
             create_partitions(admin, found.topic, found.lists, found.first)
-
-
-def _ids(text: str) -> list[int]:
-    """The broker ids of ``1,2,3``. Raises InputError."""
-    from partage.errors import InputError, shown
-
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and word.isascii() and len(word) < 10 for word in words):
-        raise InputError(f"brokers {shown(text)}", "expected ids separated by commas, as in 1,2,3")
-    return sorted({int(word) for word in words})

@@ -108,3 +108,17 @@ def test_racks_of_one_broker(tmp_path: Path) -> None:
     plan.write(tmp_path / "plan")
     assert partage.check(tmp_path / "plan").defects == []
     assert LoadModel.of(plan.problem).fair("replicas").tolist() == [7, 5, 4]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("disk", [1, 40_000])
+def test_a_disk_that_no_plan_can_have(tmp_path: Path, disk: int) -> None:
+    """The planner refuses disks as different as these."""
+    value = a_cluster(3, brokers=6, partitions=20)
+    for broker in value["brokers"]:
+        broker["disk_bytes"] = 10**9
+    partage.plan(Cluster.from_json(value), balance="load").write(tmp_path / "plan")
+    files = Files(tmp_path / "plan")
+    files.plan["brokers"][0]["disk_bytes"] = disk
+    defects = partage.check(files.write()).defects
+    assert "plan.json: brokers: disk_bytes differ by more than 20000" in defects

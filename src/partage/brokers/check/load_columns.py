@@ -18,7 +18,9 @@ import numpy as np
 from partage.brokers.check.asked import LOAD_TOLERANCE, OF_LEADERS, OF_REPLICAS, RESOURCES
 from partage.brokers.check.fair_bytes import fair_loads
 from partage.brokers.check.placement_model import PlacementModel, whole_weights
-from partage.brokers.check.plan_columns import Ints, PlanColumns
+from partage.brokers.check.plan_columns import MAX_WEIGHT, Ints, PlanColumns
+from partage.brokers.check.schema import MalformedError
+from partage.brokers.directory import MARKER
 from partage.flow.certificate import unpack
 
 CAPACITY = {
@@ -192,6 +194,9 @@ class LoadColumns:
 
     def _fair_share(self, name: str) -> list[Fraction]:
         capacity = self.capacity(name)
+        if max(capacity) > MAX_WEIGHT * min(capacity):
+            what = CAPACITY.get(name, "capacities")
+            raise MalformedError(f"{MARKER}: brokers: {what} differ by more than {MAX_WEIGHT}")
         if name in OF_LEADERS:
             total = sum(self.items[name]) + sum(self.stays[name])
             return [total * one / sum(capacity) for one in capacity]
