@@ -26,6 +26,7 @@ from partage.errors import InputError
 from partage.live.admin.connection import Connection
 from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import Key
+from partage.live.execution.changes import RECREATED
 from partage.live.execution.outcome import Outcome
 from partage.live.execution.overrides import Overrides
 from partage.live.execution.verify import verify
@@ -199,6 +200,7 @@ def test_a_log_dir_that_fails_in_mid_move(disks: Disks) -> None:
     background = topic.begun()
     until(lambda: [str(failing)] in disks.on_disk().future.values())
     failing.rename(failing.with_name("away"))
+    Overrides(throttle=FAST).write(str(topic.directory))
     outcome = background.outcome()
     assert outcome.state == "differs"
     assert set(outcome.problems.values()) <= {
@@ -220,6 +222,28 @@ def test_a_log_dir_that_fails_in_mid_move(disks: Disks) -> None:
     assert topic.run(topic.plan, throttle=FAST) == Outcome("done")
     assert disks.places() == before | wanted
     assert disks.records() == records
+
+
+def test_its_topic_is_deleted_in_mid_move(disks: Disks) -> None:
+    """The run ends with what it could do, and leaves nothing on the brokers; another topic of the
+    same name stays where Kafka puts it."""
+    topic = disks.plan("even", balance_disks=True)
+    changes = {change.name for change in topic.plan.changes.values()}
+    background = topic.begun()
+    until(lambda: bool(disks.on_disk().future))
+    disks.admin.delete_topics([disks.topic])
+    outcome = background.outcome()
+    assert (outcome.state, set(outcome.problems)) == ("differs", changes)
+    assert set(outcome.problems.values()) == {"it no longer exists"}
+    assert disks.rates() == {1: None, 2: None}
+    until(lambda: not disks.places() and not disks.on_disk().future)
+    disks.admin.create_topics({disks.topic: {"num_partitions": 4, "replication_factor": 2}})
+    until(lambda: len(disks.places()) == 8)
+    placed = disks.places()
+    again = topic.run(topic.plan)
+    assert set(again.problems.values()) == {RECREATED}
+    assert disks.places() == placed
+    assert disks.rates() == {1: None, 2: None}
 
 
 def test_a_cordoned_log_dir_is_planned_around(disks: Disks) -> None:

@@ -22,6 +22,14 @@ class MoveStatus(Enum):
     """On other replicas than origin and target, or being reassigned by someone else."""
 
 
+RECREATED = "its topic was deleted and created again"
+
+
+def why_gone(state: PartitionState | None) -> str:
+    """Of a change that is ``GONE``; ``state``: the partition that has its name now."""
+    return "it no longer exists" if state is None else RECREATED
+
+
 @dataclass(frozen=True)
 class Change(PartitionIdentity):
     """A partition's replicas before (``origin``) and after (``target``): broker ids, preferred

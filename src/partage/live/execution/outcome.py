@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from partage.live.admin.states import Key, PartitionState
-from partage.live.execution.changes import MoveStatus
+from partage.live.execution.changes import MoveStatus, why_gone
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.units import plural
 
@@ -47,11 +47,13 @@ class Outcome:
         """Fill in the problems from the cluster's ``states``. A run that was stopped reports only
         partitions that were skipped or have the wrong leader."""
         for key, change in plan.changes.items():
-            status = change.status(states.get(key))
+            state = states.get(key)
+            status = change.status(state)
             if status is MoveStatus.MOVING:
                 self.still_moving.append(change.name)
             if status is not MoveStatus.DONE and self.state != "stopped":
-                self.problems[change.name] = skipped.get(key, status.value)
+                why = why_gone(state) if status is MoveStatus.GONE else status.value
+                self.problems[change.name] = skipped.get(key, why)
             elif key in wrong_leaders:
                 self.problems[change.name] = wrong_leaders[key]
         self.problems |= {f"{topic}-{number}": why for (topic, number), why in skipped.items()}

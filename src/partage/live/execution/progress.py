@@ -14,15 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from partage.live.admin.states import Key, PartitionState, Snapshot
-from partage.live.execution.changes import Change, MoveStatus
+from partage.live.execution.changes import Change, MoveStatus, why_gone
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.replanning import replan_without, replannable
 from partage.live.execution.rescheduling import reschedule
 
 TAKEN_AWAY_ROUNDS = 5
 """How many times in a row a partition must be seen without the requested reassignment."""
-
-RECREATED = "its topic was deleted and created again"
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class Progress:
         return self._strayed[change.key] >= TAKEN_AWAY_ROUNDS
 
     def _skip_gone(self, key: Key, states: Mapping[Key, PartitionState]) -> None:
-        self.skipped[key] = RECREATED if key in states else "it no longer exists"
+        self.skipped[key] = why_gone(states.get(key))
 
     def reschedule(self, cluster: Snapshot, concurrency: int) -> int:
         """Schedule the remaining waves again; returns how many there are. Raises CannotError where
