@@ -452,6 +452,24 @@ def test_no_controller_for_a_while(tmp_path: Path, begins: float) -> None:
     assert scenario.cluster.throttles == before
 
 
+def test_the_broker_that_controls_hangs(tmp_path: Path) -> None:
+    """It is named although Kafka lists no reassignments meanwhile."""
+    scenario = Scenario(tmp_path, moves(((1, 2), (3, 2))))
+
+    def hangs() -> None:
+        scenario.cluster.stop_broker(3)
+        scenario.cluster.has_controller = False
+
+    def is_back() -> None:
+        scenario.cluster.start_broker(3)
+        scenario.cluster.has_controller = True
+
+    scenario.cluster.at(3, hangs)
+    scenario.cluster.at(33, is_back)
+    assert scenario.run() == Outcome("done")
+    assert scenario.notes == ["waiting for Kafka: not controller; broker 3 does not answer"]
+
+
 def test_an_interrupt_in_the_last_wave_changes_nothing(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (4, 2))))
     scenario.cluster.at(15, scenario.interrupts)

@@ -25,7 +25,10 @@ from tests.live.execution.builders import Clock
 )
 def test_a_broker_that_has_just_gone(error: Exception) -> None:
     pauses: list[float] = []
-    admin = RetryingAdmin(None, 0.5, clock=lambda: 0.0, sleep=pauses.append)
+    waits: list[tuple[Exception, float]] = []
+    admin = RetryingAdmin(
+        None, 0.5, lambda: sum(pauses), pauses.append, lambda *wait: waits.append(wait)
+    )
 
     def call() -> str:
         if len(pauses) < 2:
@@ -34,6 +37,7 @@ def test_a_broker_that_has_just_gone(error: Exception) -> None:
 
     assert admin.retry(call) == "answered"
     assert pauses == [0.5, 0.5]
+    assert waits == [(error, 0.0), (error, 0.5)]
 
 
 def responding(responses: list[Any], requests: list[list[Key]]) -> Any:

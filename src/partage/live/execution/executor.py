@@ -22,12 +22,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
 
 from partage.errors import CannotError, InputError
+from partage.live.admin.connection import alive_brokers, describe_error
 from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import Key, PartitionState, Snapshot
 from partage.live.execution.assumptions import lowered_below_min_isr, lowered_topics
@@ -51,6 +54,9 @@ from partage.units import plural
 POLL_SECONDS = 1.0
 DEAD_SECONDS = 10.0
 """How long a broker may be missing before it counts as dead: a restart is not a failure."""
+
+SILENT_SECONDS = 5.0
+"""How long requests may fail before it is reported."""
 
 RESTORE_SECONDS = 20.0
 """How long to retry where a live broker does not restore its throttle."""
@@ -107,7 +113,7 @@ class Executor:
         self._report, self._interrupts = progress, interrupts or Interrupts()
         self._poll, self._clock, self._sleep = poll_seconds, clock, sleep
         self._journal = journal
-        self._admin = RetryingAdmin(admin, poll_seconds, clock, sleep)
+        self._admin = RetryingAdmin(admin, poll_seconds, clock, sleep, self._notify_waiting)
         self._throttles = ReplicationThrottles(admin, journal)
         self._throttle = ThrottleController(
             throttle, self._admin, self._throttles, clock, self._notify
@@ -395,6 +401,18 @@ class Executor:
         self._journal.write("note", note=note)
         wave, waves, rate = self._progress.wave, self._progress.waves, self._throttle.rate
         self._report(ProgressUpdate(wave, waves, len(left), 0, 0, note=note, throttle=rate))
+
+    def _notify_waiting(self, error: Exception, seconds: float) -> None:
+        """Requests fail: where the active controller hangs, for half a minute. Brokers that are
+        missing are named from a description of the cluster, which needs no controller."""
+        if seconds < SILENT_SECONDS:
+            return
+        note = f"waiting for Kafka: {describe_error(error)}"
+        with suppress(KafkaError):
+            alive = alive_brokers(self._admin.client.describe_cluster())
+            if missing := self._progress.plan.brokers - alive:
+                note += f"; broker {_names(missing)} does not answer"
+        self._notify((), note)
 
     # ------------------------------------------------------------------ concurrency
 

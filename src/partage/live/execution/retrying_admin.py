@@ -48,7 +48,8 @@ T = TypeVar("T")
 
 
 class RetryingAdmin:
-    """Retries every ``poll_seconds``, for ``RETRY_SECONDS`` at most. ``client`` does not retry."""
+    """Retries every ``poll_seconds``, for ``RETRY_SECONDS`` at most. ``client`` does not retry.
+    ``waiting`` takes the error and for how many seconds a request has failed, before each pause."""
 
     def __init__(
         self,
@@ -56,19 +57,22 @@ class RetryingAdmin:
         poll_seconds: float,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        waiting: Callable[[Exception, float], None] = lambda _error, _seconds: None,
     ) -> None:
-        self.client = client
+        self.client, self._waiting = client, waiting
         self._poll, self._clock, self._sleep = poll_seconds, clock, sleep
 
     def retry(self, call: Callable[[], T]) -> T:
         """The result of ``call``. Raises what kafka-python raises once the time is up."""
-        deadline = self._clock() + RETRY_SECONDS
+        began = self._clock()
         while True:
             try:
                 return call()
-            except _TRANSIENT:
-                if self._clock() > deadline:
+            except _TRANSIENT as error:
+                seconds = self._clock() - began
+                if seconds > RETRY_SECONDS:
                     raise
+                self._waiting(error, seconds)
                 self._sleep(self._poll)
 
     # ------------------------------------------------------------------ reading
