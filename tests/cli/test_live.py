@@ -43,6 +43,9 @@ def plan(tmp_path: Path) -> str:
     [
         (("snapshot",), "--bootstrap-server: expected HOST:PORT, here or in PARTAGE_BOOTSTRAP"),
         (("groups",), "--bootstrap-server: expected HOST:PORT"),
+        (("groups", "--max-skew", "5%"), "--max-skew: needs --racks-first"),
+        (("groups", "--racks-first", "--max-skew", "x"), "--max-skew x: expected a percentage"),
+        (("groups", "--profile", "none"), "none: no such directory"),
         (("plan",), "CLUSTER: is missing: name a file, or a running cluster with --bootstrap-"),
         (("plan", "c.json", "--bootstrap-server", "h:1"), "cannot be combined with a CLUSTER"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -142,6 +143,27 @@ def test_groups() -> None:
     assert any(line[:2] == ["static", "host"] for line in lines)
     assert "Lag: 12 records" in text
     assert "Its members cannot be read" in printed(print_group, rows[1])
+
+
+def test_reads_across_racks_of_a_group() -> None:
+    near = LiveMember("m1", "c1", "host", None, "a", ("t",), (("t", 3),))
+    far = LiveMember("m2", "c2", "host", None, "b", ("t",), (("t", 0), ("t", 1), ("t", 2)))
+    racks = {"t": [["a"], ["a"], ["a"], ["b"]]}
+    one = LiveGroup("billing", "classic", "Stable", "range", (near, far), racks)
+    exact = one.described()["exact"]
+    assert exact["reads"]["before"] == {"within_rack": 0, "across_racks": 4, "unknown": 0}
+    assert (exact["loads"], exact["reads"]["after"]["across_racks"]) == ([2, 2], 1)
+    rates = {"t": dict.fromkeys(range(4), 2000000000)}
+    first = replace(one, racks_first=True, bytes_in=rates)
+    exact = first.described()["exact"]
+    assert (exact["loads"], exact["reads"]["after"]["across_racks"]) == ([1, 3], 0)
+    assert exact["reads"]["before"]["bytes_per_second"]["across_racks"] == 8e6
+    text = printed(print_assignment, first.exact, "sticky")
+    assert "0 of 4 partitions, 0 B/s of 8.00 MB/s (before: 4 of 4 partitions, 8.00 MB/s" in text
+    skewed = replace(first, max_skew=0.0).described()["exact"]
+    assert skewed["loads"] == [2, 2]
+    other = replace(first, assignor="failover").described()["exact"]
+    assert other["assignor"] == "failover"
 
 
 FORGED = "a\n✓ all is well\r\x1b[2J\u202e[red]"

@@ -56,6 +56,14 @@ def check_present(
             check(path, names if Path(path).is_dir() else [path])
 
 
+def skew_of(max_skew: str | None) -> float | None:
+    """The fraction that ``--max-skew`` is. Raises InputError."""
+    from partage.errors import read_parameter
+    from partage.units import Percent
+
+    return None if max_skew is None else float(read_parameter("max_skew", Percent.of, max_skew))
+
+
 def completion_from(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     """A shell completion from words that are looked up when it is requested."""
 
@@ -121,6 +129,23 @@ SkipDamaged = Annotated[
 Picture = Annotated[
     str | None,
     typer.Option("--picture", metavar="FILE.svg", help="Draw the result to scale, as SVG."),
+]
+RacksFirst = Annotated[
+    bool,
+    typer.Option(
+        "--racks-first",
+        help="For sticky, cooperative-sticky and uniform: the fewest reads across racks, then the "
+        "most even load.",
+    ),
+]
+MaxSkew = Annotated[
+    str | None,
+    typer.Option(
+        "--max-skew",
+        metavar="PERCENT",
+        help="For weighted and with --racks-first: accept this much above the most even load, for "
+        "instance 5%.",
+    ),
 ]
 ResultPage = Annotated[
     str | None,

@@ -11,12 +11,15 @@ from partage.cli import next_step, output
 from partage.cli.arguments import (
     PICTURE_ROWS,
     Json,
+    MaxSkew,
     Picture,
+    RacksFirst,
     ResultPage,
     assignor_names,
     check_choice,
     completion_from,
     one_of,
+    skew_of,
 )
 from partage.cli.loads import From, Rate, To, profile_of
 
@@ -55,23 +58,8 @@ def assign(
     protocol: Annotated[
         str, one_of("classic|consumer", "Assignors of the clients, or of the broker (KIP-848).")
     ] = "classic",
-    max_skew: Annotated[
-        str | None,
-        typer.Option(
-            "--max-skew",
-            metavar="PERCENT",
-            help="For weighted and with --racks-first: accept this much above the most even load, "
-            "for instance 5%.",
-        ),
-    ] = None,
-    racks_first: Annotated[
-        bool,
-        typer.Option(
-            "--racks-first",
-            help="For sticky, cooperative-sticky and uniform: the fewest reads across racks, then "
-            "the most even load.",
-        ),
-    ] = False,
+    max_skew: MaxSkew = None,
+    racks_first: RacksFirst = False,
     lag: Annotated[
         str | None,
         typer.Option(
@@ -111,17 +99,15 @@ def assign(
     """
     from partage.consumers.assign import assign as assign_group
     from partage.consumers.assignors import assignor_name
-    from partage.errors import read_parameter
     from partage.group import Group
     from partage.report.group_tables import print_assignment
-    from partage.units import Percent
 
     _check_weight_options(lag, profile, of_group, weight_by, bool(since or until or rate != "mean"))
     output.check_files(picture=picture, report=report)
     given = _weighted(
         Group.read(group), lag, of_group, profile, weight_by, since=since, until=until, rate=rate
     )
-    skew = None if max_skew is None else float(read_parameter("max_skew", Percent.of, max_skew))
+    skew = skew_of(max_skew)
     found = assign_group(
         given, assignor, mode, protocol=protocol, max_skew=skew, racks_first=racks_first
     )
@@ -187,9 +173,9 @@ def _weighted(
     if lag is not None:
         return group.with_weights(read_lags(lag, of_group))
     if measured is not None:
-        weights = measured.weights(weight_by, of_group)
-        byte_rates = weight_by == "rate" and bool(measured.topics)
-        return group.with_weights(weights, byte_rates=byte_rates)
+        if weight_by == "rate" and (rates := measured.byte_rates()) is not None:
+            return group.with_weights(rates, byte_rates=True)
+        return group.with_weights(measured.weights(weight_by, of_group))
     return group
 
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import BootstrapServer, CommandConfig, Json, ResultPage
+from partage.cli.arguments import (
+    BootstrapServer,
+    CommandConfig,
+    Json,
+    MaxSkew,
+    RacksFirst,
+    ResultPage,
+    skew_of,
+)
+from partage.cli.loads import profile_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -133,6 +143,14 @@ def groups(
     ] = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
+    racks_first: RacksFirst = False,
+    max_skew: MaxSkew = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Show bytes read across racks, by the rates of partage profile."
+        ),
+    ] = None,
     report: ResultPage = None,
     json: Json = False,
 ) -> None:
@@ -142,7 +160,9 @@ def groups(
 
         partage groups --bootstrap-server localhost:9092
         partage groups billing --bootstrap-server localhost:9092
+        partage groups billing --racks-first --max-skew 20% --profile profile/
     """
+    from partage.errors import InputError
     from partage.live.admin.connection import Connection
     from partage.live.admin.groups import read_groups
     from partage.live.admin.permissions import acl_to_see_all_topics, missing_acls
@@ -151,6 +171,13 @@ def groups(
     from partage.report.printing import remark
 
     output.check_files(report=report)
+    if max_skew is not None and not racks_first:
+        raise InputError("max_skew", "needs `racks_first`")
+    measured = profile_of(profile, None, None, "mean")
+    rates = None if measured is None else measured.byte_rates()
+    if measured is not None and rates is None:
+        raise InputError(measured.path, "has no rates: no records were measured")
+    skew = skew_of(max_skew)
     connection = Connection.of(bootstrap_server, command_config)
     warnings: list[str] = []
     with output.progress(quiet=json) as progress, connection.admin() as admin:
@@ -158,7 +185,10 @@ def groups(
         topics = [topic["name"] for topic in admin.describe_topics()]
         if missing := acl_to_see_all_topics(admin, topics):
             warnings.append(f"some topics may be hidden: {missing_acls([missing])}")
-        found = read_groups(admin, warnings, None if name is None else [name])
+        read = read_groups(admin, warnings, None if name is None else [name])
+    found = [
+        replace(group, racks_first=racks_first, max_skew=skew, bytes_in=rates) for group in read
+    ]
     rows = [group.described() for group in found]
 
     def show(console: Console) -> None:

@@ -308,11 +308,8 @@ class Profile:
         if weigh not in ("rate", "lag"):
             raise InputError(f"weight_by {shown(weigh)}", "expected rate or lag")
         found: dict[str, dict[int, int]] = {}
-        if weigh == "rate" and self.topics:
-            rates = np.ceil(self.bytes_per_second * 1000).astype(np.int64)
-            for (topic, number), rate in zip(self.names, rates.tolist(), strict=True):
-                found.setdefault(topic, {})[number] = rate
-            return found
+        if weigh == "rate" and (rates := self.byte_rates()) is not None:
+            return rates
         lags = self.lags()
         if lags is None:
             missing = "lags" if weigh == "lag" else "records and no lags"
@@ -329,6 +326,17 @@ class Profile:
         ):
             if group in (None, name):
                 found.setdefault(topic, {})[number] = value
+        return found
+
+    def byte_rates(self) -> dict[str, dict[int, int]] | None:
+        """Bytes in per 1,000 seconds by topic and partition; None where no records were measured.
+        Raises InputError."""
+        if not self.topics:
+            return None
+        found: dict[str, dict[int, int]] = {}
+        rates = np.ceil(self.bytes_per_second * 1000).astype(np.int64)
+        for (topic, number), rate in zip(self.names, rates.tolist(), strict=True):
+            found.setdefault(topic, {})[number] = rate
         return found
 
     def lags(self) -> Lags | None:

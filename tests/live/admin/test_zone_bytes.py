@@ -1,5 +1,6 @@
 """The bytes across racks that a plan states, and those counted on a real Kafka: what connections of
-brokers and clients carried. Brokers in two racks, partitions within one rack and in both."""
+brokers and clients carried. Brokers in two racks, partitions within one rack and in both. And a
+group that assigns by racks first."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -18,11 +20,13 @@ import pytest
 pytest.importorskip("kafka")
 
 from confluent_kafka import Consumer, Producer
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaConsumer
 
 import partage
 from partage.cluster import Cluster
+from partage.live import CooperativeStickyAssignor
 from partage.live.admin.connection import Connection
+from partage.live.admin.groups import read_groups
 from partage.live.admin.snapshot import take_snapshot
 from tests.configured_sandbox import ConfiguredSandbox
 
@@ -205,3 +209,36 @@ def test_stated_and_counted(sandbox: RackedSandbox, admin: KafkaAdminClient) -> 
     stated = predicted(admin, closest=False, racks={"a": 0.5, "b": 0.5})
     near(stated, "consumers", from_leaders)
     assert from_leaders["across"] > 2 * total(*read)["across"]
+
+
+def test_a_group_assigned_by_racks_first(sandbox: RackedSandbox, admin: KafkaAdminClient) -> None:
+    """A topic in rack b: equal loads would be two partitions each, two of them across racks."""
+    admin.create_topics({"west": {"assignments": {number: [4, 2] for number in range(4)}}})
+    consumers = [
+        KafkaConsumer(
+            "west",
+            bootstrap_servers=sandbox.bootstrap_servers,
+            group_id="billing",
+            client_rack=rack,
+            partition_assignment_strategy=[CooperativeStickyAssignor(rack=rack, racks_first=True)],
+        )
+        for rack in ("a", "b")
+    ]
+
+    def stable() -> bool:
+        for consumer in consumers:
+            consumer.poll(timeout_ms=100)
+        (group,) = read_groups(admin, [], ["billing"])
+        return group.state == "Stable" and len(group.members or ()) == 2
+
+    try:
+        until(lambda: stable() and sum(len(one.assignment()) for one in consumers) == 4)
+        (group,) = read_groups(admin, [], ["billing"])
+    finally:
+        for consumer in consumers:
+            consumer.close()
+    owned = {member.rack: len(member.owned) for member in group.members or ()}
+    assert owned == {"a": 0, "b": 4}
+    assert group.described()["exact"]["loads"] == [2, 2]
+    exact = replace(group, racks_first=True).described()["exact"]
+    assert (exact["moves"], exact["reads"]["before"]["within_rack"]) == (0, 4)

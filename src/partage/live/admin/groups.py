@@ -53,7 +53,8 @@ class LiveMember:
 class LiveGroup:
     """A group. ``members`` is None where they cannot be read; ``topics``: subscribed topics, with
     the racks of the replicas of each partition; ``lag``: records after the committed offset, of
-    partitions with one."""
+    partitions with one. For ``exact``: ``racks_first`` and ``max_skew`` as in ``partage.assign``,
+    and ``bytes_in`` per 1,000 seconds, by topic and partition, where they were measured."""
 
     name: str
     kind: str
@@ -62,6 +63,9 @@ class LiveGroup:
     members: tuple[LiveMember, ...] | None
     topics: dict[str, list[list[str]]] = field(default_factory=dict)
     lag: dict[tuple[str, int], int] = field(default_factory=dict)
+    racks_first: bool = False
+    max_skew: float | None = None
+    bytes_in: dict[str, dict[int, int]] | None = None
 
     @property
     def exact_assignor(self) -> str:
@@ -91,7 +95,11 @@ class LiveGroup:
             ],
             racks=self.topics if any(member.rack for member in members) else None,
         )
-        return assign(group, self.exact_assignor)
+        if self.bytes_in is not None:
+            group = group.with_weights(self.bytes_in, byte_rates=True)
+        if self.exact_assignor != "sticky":
+            return assign(group, self.exact_assignor)
+        return assign(group, "sticky", racks_first=self.racks_first, max_skew=self.max_skew)
 
     def to_json(self) -> dict[str, Any]:
         """The group in a snapshot and in ``partage groups --json``."""
@@ -126,6 +134,8 @@ class LiveGroup:
         """``to_json`` with loads, total lag and the exact assignment."""
         loads = [len(member.owned) for member in self.members or ()]
         exact = self.exact
+        found = {} if exact is None else exact.to_json()
+        reads = {"reads": found["reads"]} if "reads" in found else {}
         return self.to_json() | {
             "loads": [min(loads), max(loads)] if loads else None,
             "total_lag": sum(self.lag.values()),
@@ -135,7 +145,8 @@ class LiveGroup:
                 "assignor": self.exact_assignor,
                 "loads": [int(exact.loads.min()), int(exact.loads.max())],
                 "moves": exact.moves,
-                "assignment": exact.to_json()["assignment"],
+                "assignment": found["assignment"],
+                **reads,
             },
         }
 
