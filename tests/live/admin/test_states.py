@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,5 +35,9 @@ def test_consumers_count_where_their_members_are() -> None:
     clients = snapshot.cluster().clients
     assert clients is not None
     assert clients.topics == {"t": TopicClients(consumers={"a": SHARE // 2, "b": SHARE // 4})}
+    assert not clients.closest_replica
+    closest = replace(snapshot, closest_replica=True).cluster().clients
+    assert closest is not None
+    assert closest.closest_replica
     without = Snapshot("abc", taken, 1, brokers, states, Throttles())
     assert without.cluster().clients is None

@@ -157,21 +157,20 @@ def replicated(sandbox: RackedSandbox) -> Counter[str]:
     return found
 
 
-def predicted(admin: KafkaAdminClient, closest: bool, racks: Totals | None = None) -> Totals:
+def predicted(admin: KafkaAdminClient, racks: Totals | None = None) -> Totals:
     """``zone_bytes`` of the running cluster; rates as if all was written and read in one second.
-    ``racks``: those of consumers if they do not report theirs."""
+    ``racks``: those of consumers if they do not report theirs and read from leaders."""
     document = take_snapshot(admin).to_json()
     rows = [one for one in document["partitions"] if one["topic"] == "orders"]
     for one in rows:
         one["bytes_in_per_second"] = one["size_bytes"]
         one["bytes_out_per_second"] = 2 * one["size_bytes"]  # two groups
     document["partitions"] = rows
-    clients = document.get("clients", {"topics": {"orders": {}}})
-    clients["closest_replica"] = closest
-    clients["topics"]["orders"]["producers"] = WRITTEN
-    if racks is not None:
-        clients["topics"]["orders"]["consumers"] = racks
-    document["clients"] = clients
+    if racks is None:
+        assert document["clients"]["closest_replica"] is True
+    else:
+        document["clients"] = {"topics": {"orders": {"consumers": racks}}}
+    document["clients"]["topics"]["orders"]["producers"] = WRITTEN
     found: Totals = partage.plan(Cluster.from_json(document), no_moves=True).figures_before[
         "zone_bytes"
     ]
@@ -193,7 +192,7 @@ def test_stated_and_counted(sandbox: RackedSandbox, admin: KafkaAdminClient) -> 
     copied = {name: n - before[name] for name, n in replicated(sandbox).items()}
 
     readers = [consume(sandbox, rack, f"closest-{rack}", closest=True) for rack in WRITTEN]
-    stated = predicted(admin, closest=True)
+    stated = predicted(admin)
     read = [client.bytes("rxbytes") for client, _ in readers]
     for _, consumer in readers:
         consumer.close()
@@ -206,7 +205,7 @@ def test_stated_and_counted(sandbox: RackedSandbox, admin: KafkaAdminClient) -> 
     from_leaders = total(*(client.bytes("rxbytes") for client, _ in readers))
     for _, consumer in readers:
         consumer.close()
-    stated = predicted(admin, closest=False, racks={"a": 0.5, "b": 0.5})
+    stated = predicted(admin, racks={"a": 0.5, "b": 0.5})
     near(stated, "consumers", from_leaders)
     assert from_leaders["across"] > 2 * total(*read)["across"]
 

@@ -13,7 +13,8 @@ What is read, and where:
 - *throttles*: replication throttles of brokers and topics, as configured at this moment;
 - *remote storage*: which topics have it, and what of them stays on brokers (KIP-405). Log dirs
   report that part only;
-- *groups*: states, members with their partitions, committed offsets and lag.
+- *groups*: states, members with their partitions, committed offsets and lag; where members have
+  racks, whether brokers let them read from the closest replica.
 
 A request names at most some hundreds of topics or groups.
 """
@@ -59,7 +60,13 @@ from partage.units import listed
 CHUNK = 500
 """Topics per request."""
 
+_SELECTOR = "replica.selector.class"
+_RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+"""With it on brokers, consumers with a rack read from the closest replica (KIP-392)."""
+
 _SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
+"""New replicas start at the last tiered offset (KIP-1023, Kafka 4.3)."""
+
 _SKIPPED = (
     "new replicas on brokers {brokers} start at the last tiered offset of topics with remote "
     f"storage ({_SKIPS_TIERED}): moves copy less than their sizes"
@@ -106,12 +113,16 @@ def take_snapshot(
         configured = read_throttles(admin, alive, topics, warnings)
         progress("remote storage")
         tiered = read_tiered(admin, topics, warnings)
-        if tiered and (skipping := _skipping_tiered(admin, alive, warnings)):
+        if tiered and (skipping := _set_to(admin, alive, _SKIPS_TIERED, "true", warnings)):
             warnings.append(_SKIPPED.format(brokers=listed(list(map(str, skipping)), 3)))
     found: tuple[dict[str, Any], ...] = ()
     if groups:
         progress("groups")
         found = tuple(group.to_json() for group in read_groups(admin, warnings))
+    closest = False
+    if any(member["rack"] for group in found for member in group["members"] or ()):
+        alive = [one.id for one in brokers if one.alive]
+        closest = _set_to(admin, alive, _SELECTOR, _RACK_AWARE, warnings) == alive
     return Snapshot(
         cluster_id=str(described["cluster_id"]),
         taken_at=datetime.now(UTC),
@@ -121,6 +132,7 @@ def take_snapshot(
         throttles=configured,
         tiered=tiered,
         groups=found,
+        closest_replica=closest,
         warnings=tuple(warnings),
     )
 
@@ -231,16 +243,15 @@ def read_tiered(
     return found
 
 
-def _skipping_tiered(
-    admin: KafkaAdminClient, brokers: Iterable[int], warnings: list[str]
+def _set_to(
+    admin: KafkaAdminClient, brokers: Iterable[int], key: str, value: str, warnings: list[str]
 ) -> list[int]:
-    """The brokers whose new replicas start at the last tiered offset (KIP-1023, Kafka 4.3)."""
+    """The brokers with this value of a setting. What cannot be read becomes a warning."""
     found: list[int] = []
-    kind = ConfigResourceType.BROKER
     for broker in brokers:
-        with _or_warning(warnings, f"broker {broker}: {_SKIPS_TIERED}"):
-            own = _configured(admin, kind, [str(broker)], (_SKIPS_TIERED,))
-            if own.get(str(broker), {}).get(_SKIPS_TIERED) == "true":
+        with _or_warning(warnings, f"broker {broker}: {key}"):
+            own = _configured(admin, ConfigResourceType.BROKER, [str(broker)], (key,))
+            if own.get(str(broker), {}).get(key) == value:
                 found.append(broker)
     return found
 

@@ -149,9 +149,13 @@ class Throttles:
 
 @dataclass(frozen=True, repr=False)
 class Snapshot:
-    """A cluster at one moment. ``tiered``: topics with remote storage, and the most bytes of a
-    partition that stay on a broker; ``measured``: seconds and number of samples of the rates, if
-    they were measured; ``warnings``: what could not be read, and what a plan does not count."""
+    """A cluster at one moment.
+
+    - ``tiered``: topics with remote storage, and the most bytes that stay of a partition on brokers
+    - ``closest_replica``: consumers with a rack read from the closest replica (KIP-392)
+    - ``measured``: seconds and number of samples of the rates, if they were measured
+    - ``warnings``: what could not be read, and what a plan does not count
+    """
 
     cluster_id: str
     taken_at: datetime
@@ -163,6 +167,7 @@ class Snapshot:
     warnings: tuple[str, ...] = ()
     measured: tuple[float, int] | None = None
     tiered: dict[str, int | None] = field(default_factory=dict)
+    closest_replica: bool = False
 
     def with_rates(self, rates: MeasuredRates) -> Snapshot:
         """The same snapshot with rates of its partitions."""
@@ -273,7 +278,8 @@ class Snapshot:
             named.pop("", None)
             if named:
                 topics[topic] = {"consumers": named}
-        return {"clients": {"topics": topics}} if topics else {}
+        closest = {"closest_replica": True} if self.closest_replica else {}
+        return {"clients": {**closest, "topics": topics}} if topics else {}
 
     def _tiered_json(self) -> dict[str, Any]:
         marks = {
