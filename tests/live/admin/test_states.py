@@ -8,6 +8,7 @@ from typing import Any
 
 from partage.cluster.clients import SHARE, TopicClients
 from partage.live.admin.states import BrokerState, PartitionState, Snapshot, Throttles
+from partage.measured_loads.rates import MeasuredRates, PartitionRates
 
 
 def test_repr() -> None:
@@ -39,5 +40,11 @@ def test_consumers_count_where_their_members_are() -> None:
     closest = replace(snapshot, closest_replica=True).cluster().clients
     assert closest is not None
     assert closest.closest_replica
+    rates = {key: PartitionRates(rate) for key, rate in zip(keys, (6, 1, 1, 5), strict=True)}
+    by_rate = snapshot.with_rates(MeasuredRates(9, 2, rates)).cluster().clients
+    assert by_rate is not None  # partition 0 is read twice, once by a member without a rack
+    assert by_rate.topics == {
+        "t": TopicClients(consumers={"a": SHARE // 2, "b": round(SHARE / 14)})
+    }
     without = Snapshot("abc", taken, 1, brokers, states, Throttles())
     assert without.cluster().clients is None

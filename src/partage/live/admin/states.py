@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -263,21 +264,18 @@ class Snapshot:
 
     def _clients_json(self) -> dict[str, Any]:
         """In which racks consumers are, by topic: of all partitions that members of groups own, the
-        share owned in each rack (KIP-881); members without a rack count as not known."""
-        known = {one.topic for one in self.partitions}
-        owned: dict[str, Counter[str]] = {}
+        share owned in each rack (KIP-881), by bytes in where rates are known; members without a
+        rack count as not known."""
+        rates = {one.key: one.rates.bytes_in for one in self.partitions}
+        owned: dict[str, list[tuple[str, float | None]]] = {}
         for group in self.groups:
             for member in group["members"] or ():
-                for topic, _ in member["owned"]:
-                    if topic in known:
-                        owned.setdefault(topic, Counter())[member["rack"] or ""] += 1
-        topics = {}
-        for topic, racks in sorted(owned.items()):
-            total = racks.total()
-            named = {rack: n / total for rack, n in sorted(racks.items()) if is_printable(rack)}
-            named.pop("", None)
-            if named:
-                topics[topic] = {"consumers": named}
+                for topic, number in member["owned"]:
+                    if (topic, number) in rates:
+                        part = (member["rack"] or "", rates[topic, number])
+                        owned.setdefault(topic, []).append(part)
+        shares = {topic: _shares(parts) for topic, parts in sorted(owned.items())}
+        topics = {topic: {"consumers": racks} for topic, racks in shares.items() if racks}
         closest = {"closest_replica": True} if self.closest_replica else {}
         return {"clients": {**closest, "topics": topics}} if topics else {}
 
@@ -308,3 +306,15 @@ class Snapshot:
         ]
         taken = f"{self.taken_at:%Y-%m-%dT%H:%M:%SZ}"
         return f"<Snapshot of cluster {self.cluster_id} at {taken}: {', '.join(parts)}>"
+
+
+def _shares(owned: Sequence[tuple[str, float | None]]) -> dict[str, float]:
+    """The share of each rack that is named, of the rack and the rate of each owned partition: by
+    rate if all are known, else by number."""
+    by_rate = all(rate is not None for _, rate in owned) and any(rate for _, rate in owned)
+    parts = [(rack, (rate or 0.0) if by_rate else 1.0) for rack, rate in owned]
+    total = math.fsum(part for _, part in parts)
+    racks = sorted({rack for rack, part in parts if part and rack and is_printable(rack)})
+    return {
+        rack: math.fsum(part for named, part in parts if named == rack) / total for rack in racks
+    }
