@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,25 @@ _RECORDS: list[dict[str, Any]] = [
         ("clicks", 3, 10, 1_700_000_001_000, 'say "hi"', 5),
     ]
 ]
+
+
+@pytest.fixture(scope="module")
+def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A cluster of two workers: ``tests.pipeline.standalone.Standalone``."""
+    from tests.pipeline.standalone import opened
+
+    with opened(tmp_path_factory.mktemp("standalone")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def connect(standalone: Any) -> Iterator[str]:
+    """The URL of a Connect server on that cluster."""
+    pytest.importorskip("grpc")
+    from tests.pipeline.standalone import connect_server
+
+    with connect_server(standalone, standalone.url) as (url, _):
+        yield url
 
 
 @pytest.fixture

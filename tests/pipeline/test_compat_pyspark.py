@@ -35,6 +35,11 @@ def test_a_context_uses_the_gateway_of_its_class() -> None:
     assert "SparkContext._gateway = gateway or launch_gateway(conf)" in source
 
 
+def test_a_gateway_has_its_process() -> None:
+    """``SparkContext._gateway.proc``."""
+    assert "gateway.proc = proc" in inspect.getsource(launch_gateway)
+
+
 @pytest.mark.spark
 def test_java_runs_with_a_session(spark: Any) -> None:
     assert java_runs()

@@ -9,17 +9,11 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import signal
-import socket
 import subprocess
 import sys
-import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, redirect_stdout
-from dataclasses import dataclass
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +22,13 @@ import pytest
 pytest.importorskip("pyspark")
 
 import numpy
-import pyarrow
 import pyarrow.parquet as pq
-import pyspark
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from partage.cli import main
 from partage.cli.arguments import SparkOptions
 from partage.errors import InputError, PartageError
-from partage.java import find_java
 from partage.pipeline.session import (
     _check_listening,
     _properties_file,
@@ -47,11 +38,11 @@ from partage.pipeline.session import (
 )
 from partage.pipeline.shipping import zip_package
 from tests.command_lines import watched
+from tests.pipeline.standalone import SPARK, Standalone, run
 from tests.test_notebook import NOTEBOOK, text_of
 
 pytestmark = pytest.mark.spark
 
-SPARK = Path(pyspark.__file__).parent
 TABLES = ("partitions", "keys", "windows", "rejected")
 
 COMMANDS = """
@@ -70,140 +61,6 @@ with session(master):
                 raise
 """
 """Commands, one after the other, in one session to be quicker. Also what spark-submit is given."""
-
-SETTINGS = """
-spark.ui.enabled                false
-spark.master.ui.port            0
-spark.worker.ui.port            0
-spark.master.rest.enabled       false
-spark.driver.memory             768m
-spark.executor.memory           512m
-spark.driver.extraJavaOptions   -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
-spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
-spark.sql.shuffle.partitions    2
-"""
-
-
-@dataclass(frozen=True)
-class Standalone:
-    """A master and two workers: its URL, the environment that drivers need, its logs' folder."""
-
-    url: str
-    environment: Mapping[str, str]
-    folder: Path
-    worker_python: Path
-
-    def start(self, running: ExitStack, name: str, *words: str) -> Path:
-        """Start one of Spark's daemons, to be ended with ``running``; gives its log."""
-        log = self.folder / f"{name}.log"
-        with log.open("wb") as out:
-            # these scripts become the Java that they start, so that its id is ours to end
-            process = subprocess.Popen(
-                words,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                env=self.environment,
-                cwd=self.folder,
-                start_new_session=True,
-            )
-        running.callback(_end, process)
-        return log
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
-def _until_it_listens(port: int, log: Path) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(log.read_text(errors="replace"))
-
-
-@pytest.fixture(scope="module")
-def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
-    folder = tmp_path_factory.mktemp("standalone")
-    packages = folder / "packages"
-    packages.mkdir()
-    for package in (numpy, pyarrow):
-        home = Path(package.__file__).parent
-        # what a wheel links against lies beside it
-        for found in (home, home.with_name(f"{home.name}.libs")):
-            if found.exists():
-                (packages / found.name).symlink_to(found)
-    python = folder / "python"
-    python.write_text(
-        f'#!/bin/sh\nPYTHONPATH="{packages}:$PYTHONPATH" exec "{sys.executable}" -S "$@"\n'
-    )
-    python.chmod(0o755)
-    (folder / "conf").mkdir()
-    (folder / "conf" / "spark-defaults.conf").write_text(SETTINGS)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYTHON"))}
-    environment = kept | {
-        "JAVA_HOME": str(find_java("Spark")),
-        "SPARK_HOME": str(SPARK),
-        "SPARK_CONF_DIR": str(folder / "conf"),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": str(python),
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
-    port = _free_port()
-    cluster = Standalone(f"spark://127.0.0.1:{port}", environment, folder, python)
-    spark_class, deploy = str(SPARK / "bin" / "spark-class"), "org.apache.spark.deploy"
-    # Ended by SIGTERM, as timeout does it, the run still ends the cluster.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with ExitStack() as running:
-        running.callback(signal.signal, signal.SIGTERM, before)
-        log = cluster.start(
-            running,
-            "master",
-            *(spark_class, f"{deploy}.master.Master", "-h", "127.0.0.1", "-p", str(port)),
-        )
-        _until_it_listens(port, log)
-        for name in ("worker-1", "worker-2"):
-            cluster.start(
-                running,
-                name,
-                *(spark_class, f"{deploy}.worker.Worker", "-h", "127.0.0.1", "-c", "1"),
-                *("-m", "1g", "-d", str(folder / name), cluster.url),
-            )
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def connect(standalone: Standalone) -> Iterator[str]:
-    """The URL of a Connect server on that cluster."""
-    pytest.importorskip("grpc")
-    port = _free_port()
-    with ExitStack() as running:
-        log = standalone.start(
-            running,
-            "connect",
-            *(str(SPARK / "bin" / "spark-submit"), "--master", standalone.url),
-            *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-            *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
-            *("--conf", f"spark.connect.grpc.binding.port={port}"),
-            "spark-internal",
-        )
-        _until_it_listens(port, log)
-        yield f"sc://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")
@@ -256,17 +113,6 @@ def tables(profile: Path) -> dict[str, list[Any]]:
         name: sorted(tuple(row.values()) for row in pq.read_table(profile / name).to_pylist())
         for name in TABLES
     }
-
-
-def run(standalone: Standalone, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words,
-        env=standalone.environment,
-        cwd=standalone.folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
 
 
 def check_same(
@@ -408,6 +254,12 @@ LOST = (
 )
 
 
+OUT_OF_MEMORY = (
+    "Spark: out of memory: give Java more, --conf spark.driver.memory=4g for a local Spark, "
+    "spark.executor.memory for a cluster"
+)
+
+
 @spark_errors()
 def restore_a_setting_after_an_interrupt() -> None:
     """Ctrl-C closes the connections to Java."""
@@ -441,11 +293,28 @@ def test_what_fails_after_an_interrupt_is_the_interrupt() -> None:
             WAITED.format(f'{LOST}java.io.IOException: Cannot run program "/no/python3": error=2'),
             'Spark: Cannot run program "/no/python3": error=2',
         ),
+        (
+            f"{LOST}ExecutorLostFailure (executor 0 exited caused by one of the running tasks) "
+            "Reason: Command exited with code 137",
+            OUT_OF_MEMORY,
+        ),
+        (
+            "Job aborted due to stage failure: Master removed our application: FAILED",
+            "Spark: the cluster's master ended the application, or itself: its log says why",
+        ),
+        (
+            "Job 0 cancelled because SparkContext was shut down",
+            "Spark: its Java process ended: out of memory, or killed",
+        ),
+        (
+            "<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n",
+            "Spark: the Spark Connect server ended, or cannot be reached any more: run it again "
+            "once the server answers",
+        ),
         (WAITED.format("EOFException occurred"), "Spark: EOFException occurred"),
         (
             WAITED.format(f"{LOST}java.lang.OutOfMemoryError: Java heap space"),
-            "Spark: out of memory: give Java more, --conf spark.driver.memory=4g for a local "
-            "Spark, spark.executor.memory for a cluster",
+            OUT_OF_MEMORY,
         ),
         (
             WAITED.format(

@@ -276,7 +276,10 @@ def _one_line(text: str) -> Text:
 
 @contextmanager
 def bar(quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar on stderr for (done, total, label); one line per step without a terminal."""
+    """A progress bar on stderr for (done, total, label); one line per step without a terminal.
+
+    A label may have a note in parentheses, which comes and goes.
+    """
     if quiet:
         yield lambda _done, _total, _label: None
         return
@@ -300,8 +303,9 @@ def bar(quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
         tasks: dict[str, Any] = {}
 
         def update(done: int, total: int, label: str) -> None:
-            if label not in tasks:
-                tasks[label] = drawn.add_task(label, total=None)
-            drawn.update(tasks[label], completed=done, total=total or None)
+            step = label.partition(" (")[0]
+            if step not in tasks:
+                tasks[step] = drawn.add_task(label, total=None)
+            drawn.update(tasks[step], description=label, completed=done, total=total or None)
 
         yield update

@@ -2,27 +2,42 @@
 
 For a session in this process a thread polls the status tracker about the jobs of the current step;
 a Connect session reports by itself. Neither knows the tasks of future stages, so ``total`` may
-grow. The callback may be called from another thread.
+grow. The callback may be called from another thread. While no executor takes the tasks, the label
+is followed by a note in parentheses.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from partage.pipeline.compat_pyspark import errors
 from partage.pipeline.session import is_connect
 
 if TYPE_CHECKING:
+    from pyspark import StatusTracker
     from pyspark.sql import SparkSession
 
 Progress = Callable[[int, int, str], None]
+_Report = Callable[[int, int, str], None]
+"""Tasks that are done, all tasks, and a note to the label."""
 
 _SECONDS = 0.2
 _PATIENCE = 5
 """Seconds to wait for the thread that polls. After Ctrl-C inside of ``logging``, the main thread
 may keep its lock for ever, which the other one waits for to log what it asks of Java."""
+
+_IDLE_SECONDS = 30
+"""After so long without a task that runs or ends, the label names it: Spark itself waits for ever
+for executors, and only logs a warning."""
+
+_NO_EXECUTOR = (
+    "no executor: the cluster is busy, has no worker with enough memory and cores, or its workers "
+    "cannot reach this machine"
+)
 
 _GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
 
@@ -40,7 +55,7 @@ def reported(spark: SparkSession, progress: Progress | None, label: str) -> Iter
             return
         progress(0, 0, label)
         watch = _watch_connect if is_connect(spark) else _watch_context
-        with watch(spark, lambda done, total: progress(done, total, label)) as tasks:
+        with watch(spark, lambda done, total, note: progress(done, total, label + note)) as tasks:
             yield
         progress(tasks[0], tasks[0], label)
 
@@ -61,7 +76,7 @@ def _described(spark: SparkSession, description: str) -> Iterator[None]:
 
 
 @contextmanager
-def _watch_context(spark: SparkSession, report: Callable[[int, int], None]) -> Iterator[list[int]]:
+def _watch_context(spark: SparkSession, report: _Report) -> Iterator[list[int]]:
     context = spark.sparkContext
     tracker = context.statusTracker()
     group = f"partage-{threading.get_ident()}"
@@ -69,7 +84,8 @@ def _watch_context(spark: SparkSession, report: Callable[[int, int], None]) -> I
     finished = threading.Event()
     last = [0]
 
-    def poll() -> None:
+    def look() -> None:
+        ran = time.monotonic()
         while not finished.wait(_SECONDS):
             done = total = 0
             for job in set(tracker.getJobIdsForGroup(group)) - earlier:
@@ -79,9 +95,16 @@ def _watch_context(spark: SparkSession, report: Callable[[int, int], None]) -> I
                     if tasks is not None:
                         done += tasks.numCompletedTasks
                         total += tasks.numTasks
+            if not _waits(tracker):
+                ran = time.monotonic()
+            note = f" ({_NO_EXECUTOR})" if time.monotonic() - ran > _IDLE_SECONDS else ""
             last[0] = total
             if total and not finished.is_set():
-                report(done, total)
+                report(done, total, note)
+
+    def poll() -> None:
+        with suppress(*errors()):  # of a Java process that ended: the step raises it, too
+            look()
 
     thread = threading.Thread(target=poll, name="spark-progress", daemon=True)
     context.setLocalProperty(_GROUP, group)
@@ -94,8 +117,14 @@ def _watch_context(spark: SparkSession, report: Callable[[int, int], None]) -> I
         context.setLocalProperty(_GROUP, None)
 
 
+def _waits(tracker: StatusTracker) -> bool:
+    """Whether there are stages to run, and none of their tasks runs."""
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return bool(stages) and not any(stage.numActiveTasks for stage in stages if stage is not None)
+
+
 @contextmanager
-def _watch_connect(spark: SparkSession, report: Callable[[int, int], None]) -> Iterator[list[int]]:
+def _watch_connect(spark: SparkSession, report: _Report) -> Iterator[list[int]]:
     tasks: dict[str, tuple[int, int]] = {}
     last = [0]
 
@@ -106,7 +135,7 @@ def _watch_connect(spark: SparkSession, report: Callable[[int, int], None]) -> I
             sum(stage.num_tasks for stage in stages),
         )
         last[0] = sum(total for _, total in tasks.values())
-        report(sum(done for done, _ in tasks.values()), last[0])
+        report(sum(done for done, _ in tasks.values()), last[0], "")
 
     spark.registerProgressHandler(handler)
     try:

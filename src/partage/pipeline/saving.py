@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+import pyspark
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from partage.errors import InputError
+from partage.pipeline.compat_pyspark import errors
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import added_jars
 from partage.printable import printable
@@ -75,7 +74,7 @@ def save(frame: DataFrame, url: str, format: str, out: str) -> None:
     with _microseconds(frame.sparkSession), spark_errors(where, out):
         try:
             writer.save(url)
-        except (PySparkException, Py4JError) as error:
+        except errors() as error:
             if format.lower() in _PACKAGES and added_jars.is_missing(error):
                 raise InputError(where, _missing(format.lower())) from None
             raise
@@ -84,7 +83,7 @@ def save(frame: DataFrame, url: str, format: str, out: str) -> None:
 def _missing(format: str) -> str:
     """What to do where Spark lacks a format of tables."""
     release, package = _PACKAGES[format]
-    mine = ".".join(version("pyspark").split(".")[:2])
+    mine = ".".join(pyspark.__version__.split(".")[:2])
     add = f"--conf spark.jars.packages={package}"
     if mine == release:
         return f"Spark lacks it: add it with {add}"

@@ -34,7 +34,16 @@ from urllib.parse import urlsplit
 from partage.errors import InputError, PartageError
 from partage.java import find_java
 from partage.pipeline import clients
-from partage.pipeline.compat_pyspark import java_runs, start_java, use_java
+from partage.pipeline.compat_pyspark import (
+    active_session,
+    bridge_outages,
+    errors,
+    java_exit,
+    java_runs,
+    only_connects,
+    start_java,
+    use_java,
+)
 from partage.pipeline.shipping import ship
 from partage.redaction import redacted, split_login, without_login
 
@@ -89,10 +98,12 @@ _OPTIONS_OF_JAVA = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOp
 _PLAIN = frozenset(string.ascii_letters + string.digits + ".-_/")
 """Characters that mean themselves in a file of Java properties."""
 
-_DISK = re.compile(
-    "No space left on device|Disk quota exceeded|File too large|Read-only file system"
-)
+_FULL = "No space left on device|Disk quota exceeded|File too large|Read-only file system"
+_DISK = re.compile(_FULL)
 """How Java, and Python on a worker, name a disk that cannot be written."""
+
+_OUTPUT = re.compile(rf"(?:{_FULL}).*\n(?:\s+at java\..*\n)*\s+at org\.apache\.hadoop\.")
+"""What was written was an output, not a temporary file of Spark or of a library."""
 
 _FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Only Java's first compiler: a third faster for runs of seconds, slower for runs of minutes."""
@@ -132,8 +143,6 @@ def session(
     that one is used unchanged and left running. Raises PartageError if Java, the cluster or the
     packages of Spark Connect are missing.
     """
-    from pyspark.sql import SparkSession
-
     with _environment_restored():
         url, connect = _where(master)
         split_login(url)  # hides it
@@ -141,7 +150,7 @@ def session(
             # pyspark prefers SPARK_REMOTE, but this master was requested explicitly.
             os.environ.pop("SPARK_REMOTE", None)
         with _opening(url), _own_interrupts():
-            running = SparkSession.getActiveSession()
+            running = active_session()
             given = [os.fspath(path) for path in paths]
             spark = running or _open(url, connect, short, config or {}, given)
         try:
@@ -175,20 +184,46 @@ _NOT_DAMAGED = re.compile(
 
 _STACK = re.compile(r"\s+at ")
 
+_OUT_OF_MEMORY = (
+    "Spark: out of memory: give Java more, --conf spark.driver.memory=4g for a local Spark, "
+    "spark.executor.memory for a cluster"
+)
+
+_EXIT_OUT_OF_MEMORY = 52
+"""The exit code of Spark's processes, the driver's and the executors', that had no memory."""
+
 _CAUSES: Mapping[str, str] = {
-    "OutOfMemoryError|Java heap space|GC overhead limit": (
-        "Spark: out of memory: give Java more, --conf spark.driver.memory=4g for a local Spark, "
-        "spark.executor.memory for a cluster"
-    ),
+    (
+        "OutOfMemoryError|Java heap space|GC overhead limit|OOMKilled|running beyond .* memory"
+        rf"|[Ee]xit(?:ed with)? (?:code|status):? (?:{_EXIT_OUT_OF_MEMORY}|137)\b"
+    ): _OUT_OF_MEMORY,
     r"bigger than (local )?(max result size|maxResultSize|spark\.driver\.maxResultSize)": (
         "Spark: a result exceeds spark.driver.maxResultSize: share the output directory with "
         "Spark's machines, or raise the limit with --conf"
     ),
-    "Answer from Java side is empty|Connection reset by peer|while trying to connect to the Java": (
-        "Spark: its Java process ended: out of memory, or killed"
+    "StatusCode.UNAVAILABLE|INVALID_HANDLE|OPERATION_NOT_FOUND": (
+        "Spark: the Spark Connect server ended, or cannot be reached any more: run it again once "
+        "the server answers"
+    ),
+    "UnsatisfiedLinkError": (
+        "Spark: Java cannot load a library from its temporary directory: it is full, or mounted "
+        "with noexec (another one: --conf spark.driver.extraJavaOptions=-Djava.io.tmpdir=DIR, and "
+        "spark.executor.extraJavaOptions)"
+    ),
+    "Master removed our application|All masters are unresponsive": (
+        "Spark: the cluster's master ended the application, or itself: its log says why"
     ),
 }
 """What a message of Spark matches, and the cause that it has. The first match counts."""
+
+_JAVA_ENDED = re.compile(
+    "Answer from Java side is empty|Connection reset by peer|while trying to connect to the Java"
+    "|SparkContext was shut ?down|stopped SparkContext"
+)
+"""What is raised if Spark's Java process has ended, or is about to."""
+
+_MAY_HAVE_ENDED = re.compile("Connection refused|because .* is null|while sending or receiving")
+"""What is raised then, too, but also for other reasons."""
 
 
 @contextmanager
@@ -199,21 +234,20 @@ def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
     names), and for any error if ``where`` is given; for a full disk if ``out``, which Spark writes,
     is given; PartageError otherwise.
     """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except (PySparkException, Py4JError, ConnectionError) as error:
+    except errors() as error:
         if _interrupted(error):
             raise KeyboardInterrupt from None
         text = str(error)
+        if ended := _java_ended(text):
+            raise PartageError(ended) from None
         named = re.search(
             r"(?:reading file|does not exist:) (?:file:(?://)?)?(\S+?)\.?(?:\s|$)", text
         )
         file = where or (named[1] if named else "")
         if full := _DISK.search(text):
-            if out:
+            if out and _OUTPUT.search(text):
                 raise InputError(out, f"cannot be written ({full[0]})") from None
             raise PartageError(
                 f"Spark: {full[0]}: free some space for its temporary files (SPARK_LOCAL_DIRS, by "
@@ -244,6 +278,17 @@ def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
         raise PartageError(f"Spark: {_one_line(text)}") from None
 
 
+def _java_ended(text: str) -> str:
+    """Why there is no Java process any more; empty if the error is another one."""
+    surely = _JAVA_ENDED.search(text)
+    if not surely and not _MAY_HAVE_ENDED.search(text):
+        return ""
+    code = java_exit()
+    if code == _EXIT_OUT_OF_MEMORY:
+        return _OUT_OF_MEMORY
+    return "Spark: its Java process ended: out of memory, or killed" if surely or code else ""
+
+
 def _interrupted(error: BaseException) -> bool:
     """Whether the error came while a Ctrl-C was handled, which closes connections to Java."""
     earlier = error.__context__
@@ -256,13 +301,19 @@ def _interrupted(error: BaseException) -> bool:
 def _open(
     url: str, connect: bool, short: bool, config: Mapping[str, str], paths: Sequence[str]
 ) -> SparkSession:
-    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     # These log a JSON line with a stack trace for every error that is reported as one line here.
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    logging.getLogger().addFilter(_NO_INTERRUPTS)  # twice is once
+    logging.getLogger().addFilter(_NO_TRACEBACKS)  # twice is once
+    if only_connects() and not connect:
+        from partage.installation import adding
+
+        raise PartageError(
+            f"Spark at {url} needs Spark itself, and only pyspark-client is installed: use a Spark "
+            f"Connect server (--master sc://HOST:15002), or {adding('spark')}"
+        )
     local = url.startswith("local")
     starts_java = not connect or (local and not _reuses_local_server())
     settings = dict(SQL_SETTINGS)
@@ -291,9 +342,13 @@ def _open(
         given = {**ours, **config}
         secrets = {key: value for key, value in given.items() if is_secret(key, value)}
         public = [one for one in given.items() if one[0] not in secrets]
+        from pyspark import SparkConf
+
         with _properties_file(secrets):
             _start_java(SparkConf(loadDefaults=False).setAll(public))
     if not connect:
+        from pyspark import SparkConf, SparkContext
+
         conf = SparkConf()
         for key, value in settings.items():
             if key in SQL_SETTINGS or not conf.contains(key):
@@ -308,6 +363,7 @@ def _open(
             # The client sets options again that its server already has, and warns about it.
             warnings.simplefilter("ignore")
             spark = builder.getOrCreate()
+        bridge_outages(spark)
         if (
             not starts_java
             and _SHUFFLES not in config
@@ -418,9 +474,6 @@ def _start_java(conf: Any) -> None:
 @contextmanager
 def _opening(url: str) -> Iterator[None]:
     """Turn the errors of a start into errors of one line."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     try:
         yield
     except ImportError as error:
@@ -429,7 +482,7 @@ def _opening(url: str) -> Iterator[None]:
         raise PartageError(
             f"Spark Connect needs {error.name or 'more packages'}: {adding('connect')}"
         ) from None
-    except (PySparkException, Py4JError, ConnectionError, ValueError) as error:
+    except errors(ValueError) as error:
         raise PartageError(f"Spark at {url} cannot be opened: {_one_line(str(error))}") from None
 
 
@@ -447,14 +500,15 @@ def _own_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-class _NoInterrupts(logging.Filter):
-    """Drops what py4j logs, with a traceback, about a call that Ctrl-C interrupts."""
+class _NoTracebacks(logging.Filter):
+    """Drops what py4j logs, with a traceback, about a call that Ctrl-C or the end of Java
+    interrupts, which raises an error, too."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith("KeyboardInterrupt while sending command")
+        return "while sending command" not in str(record.msg)
 
 
-_NO_INTERRUPTS = _NoInterrupts()
+_NO_TRACEBACKS = _NoTracebacks()
 
 
 def _check_listening(url: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pyspark
 
 from partage.pipeline.session import is_connect
 
@@ -21,7 +22,7 @@ def is_missing(error: Exception) -> bool:
 
 def fitting(known: Sequence[str]) -> str:
     """Of the versions of a jar that are known: the newest that is not newer than PySpark."""
-    release = _release(version("pyspark"))
+    release = _release(pyspark.__version__)
     return max((one for one in known if _release(one) <= release), key=_release)
 
 

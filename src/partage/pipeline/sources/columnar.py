@@ -10,11 +10,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 from partage.jars import fetched_jars, locked_versions
+from partage.pipeline.compat_pyspark import errors
 from partage.pipeline.sources import added_jars
 from partage.pipeline.sources.files import literal
 from partage.pipeline.sources.frames import canonical, renamed
@@ -68,7 +68,7 @@ def _read(spark: SparkSession, files: Files, form: str) -> Iterator[DataFrame]:
         reader = files.reader(spark).option("mergeSchema", "true")
         frame = reader.load(files.pattern, format=form)
         found = frame.columns
-    except (PySparkException, Py4JError) as error:
+    except errors() as error:
         if len(files.names) == 1 or not _DIFFERENT.search(str(error)):
             raise
         half = len(files.names) // 2

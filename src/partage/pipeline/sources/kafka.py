@@ -26,14 +26,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 from partage.errors import InputError, PartageError
 from partage.jars import fetched_jars, jars_at_hand, locked_versions
 from partage.kafka_names import TOPIC_LENGTH
 from partage.period import ALWAYS, Period
+from partage.pipeline.compat_pyspark import errors
 from partage.pipeline.records import canonical
 from partage.pipeline.sources import added_jars
 from partage.properties import NAME, Settings, addresses, read_settings
@@ -123,7 +123,7 @@ def read(spark: SparkSession, url: str) -> DataFrame:
     frame = _load(spark, _options(parsed))
     try:
         frame.select("partition").take(1)  # so that an error names the URL
-    except (PySparkException, Py4JError) as error:
+    except errors() as error:
         if "UnknownTopicOrPartition" in str(error):
             raise InputError(url, "a topic does not exist, or must not be read") from None
         if _FORBIDDEN.search(str(error)):
