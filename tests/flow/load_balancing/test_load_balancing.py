@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+import scipy.optimize
 
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.load_balancing import (
@@ -20,7 +22,7 @@ from partage.flow.load_balancing import (
     least_cost,
     loads_of,
 )
-from partage.flow.load_balancing.targets import target_loads
+from partage.flow.load_balancing.targets import counts_by_surplus, target_loads
 from tests.profiles import seeds
 
 Ints = npt.NDArray[np.int64]
@@ -163,3 +165,62 @@ def test_targets_need_the_fewest_arrivals() -> None:
     # what the first slot must give goes to the last, which takes some in any case
     passed_on = target_loads(load, low, high, zone, fixed=False)
     assert passed_on.ravel() == pytest.approx([9, 5, 6, 4])
+
+
+def test_slots_give_replicas_where_other_loads_must_leave() -> None:
+    load = np.array([[10.0, 30], [10, 12], [10, 10], [0, 0]])
+    low, high = np.array([[5.0, 5]] * 4), np.array([[12.0, 20]] * 4)
+    zone = np.zeros(4, dtype=np.int64)
+    target = np.array([[25 / 3, 20], [25 / 3, 12], [25 / 3, 10], [5, 10]])
+    # the first slot has the whole surplus: it gives all that is asked for
+    assert counts_by_surplus(load, target, low, high, zone) == pytest.approx([5, 10, 10, 5])
+    # not below its own band: what it may not give, the others give alike
+    low[0, 0] = 8
+    found = counts_by_surplus(load, target, low, high, zone)
+    assert found == pytest.approx([8, 8.5, 8.5, 5])
+    # a slot above its band gives this much, whatever its surplus
+    high[2, 0], low[0, 0] = 9, 5
+    assert counts_by_surplus(load, target, low, high, zone) == pytest.approx([6, 10, 9, 5])
+    # every zone gives what it gave; without a surplus, by what is above the bands' low ends
+    apart = counts_by_surplus(load, target, low, high, np.array([0, 1, 1, 0]))
+    share = (10 / 3 - 1) / 9
+    assert apart == pytest.approx([25 / 3, 10 - 5 * share, 9 - 4 * share, 5])
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(100))
+def test_targets_by_surplus_keep_totals_and_bands(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    slots, loads = int(rng.integers(2, 12)), int(rng.integers(1, 4))
+    zone = rng.integers(0, 3, slots)
+    zone = np.unique(zone, return_inverse=True)[1]
+    load = rng.uniform(0, 2, (slots, loads))
+    low, high = np.full_like(load, 0.6), np.full_like(load, 1.6)
+    target = target_loads(load, low, high, zone, fixed=bool(seed % 2))
+    found = counts_by_surplus(load, target, low, high, zone)
+    for z in range(int(zone.max()) + 1):
+        assert found[zone == z].sum() == pytest.approx(target[zone == z, 0].sum())
+    takes = load[:, 0] <= target[:, 0]
+    assert found[takes] == pytest.approx(target[takes, 0])
+    gives = ~takes & (target[:, 0] > 0.6) & (target[:, 0] < 1.6)
+    assert (found[gives] >= np.minimum(load[gives, 0], 0.6) - 1e-9).all()
+    assert (found[gives] <= np.minimum(load[gives, 0], 1.6) + 1e-9).all()
+
+
+def test_prices_where_presolve_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, held, _ = a_problem(3)
+    wanted = band_prices(problem, held.each, held.base, held.bands, problem.size)
+    assert wanted.price.any()
+    solve, tried = scipy.optimize.linprog, []
+
+    def gives_up(*arguments: Any, **options: Any) -> Any:
+        found = solve(*arguments, **options)
+        tried.append(options["options"]["presolve"])
+        if tried[-1]:
+            found.status = 4
+        return found
+
+    monkeypatch.setattr(scipy.optimize, "linprog", gives_up)
+    again = band_prices(problem, held.each, held.base, held.bands, problem.size)
+    assert tried == [True, False]
+    assert again.price.any()

@@ -113,19 +113,21 @@ def _solve(
     outside = np.full(soft, _PENALTY * max(1.0, problem.items / e))
     both: Any = vstack([loads, -loads])
     limits: Any = np.column_stack((np.zeros_like(most), most))
-    found = linprog(
-        np.concatenate((np.zeros(e * count), np.tile(price, e), outside)),
-        A_ub=both,
-        b_ub=np.concatenate(((high - now).ravel(), (now - low).ravel())),
-        A_eq=conserved,
-        b_eq=missing,
-        bounds=limits,
-        method="highs",
-    )
-    if found.status != 0:
-        return np.zeros_like(now)
-    above, below = np.split(found.ineqlin.marginals, 2)
-    return np.asarray((below - above).reshape(now.shape))
+    for presolve in (True, False):  # HiGHS's presolve gives up on some of these programs
+        found = linprog(
+            np.concatenate((np.zeros(e * count), np.tile(price, e), outside)),
+            A_ub=both,
+            b_ub=np.concatenate(((high - now).ravel(), (now - low).ravel())),
+            A_eq=conserved,
+            b_eq=missing,
+            bounds=limits,
+            method="highs",
+            options={"presolve": presolve},
+        )
+        if found.status == 0:
+            above, below = np.split(found.ineqlin.marginals, 2)
+            return np.asarray((below - above).reshape(now.shape))
+    return np.zeros_like(now)
 
 
 def _load_rows(mean: Floats, e: int) -> Any:

@@ -5,7 +5,7 @@ break no rule and
 
 - *fills*: slots with too few replicas take some from slots that must, or best can, give them, up to
   a target load within the bands. Each is one whose loads point in the direction that both slots
-  lack then, so that all loads approach the target together; that fits into the bands; and that has
+  lack then, so that all loads approach the target together; that hardly exceeds it; and that has
   little in common with the slot (``overlap``);
 - *repairs*: the slot furthest outside a band gives or takes a replica, or exchanges one, with the
   highest decrease of the squared distances for each byte moved in addition;
@@ -24,7 +24,7 @@ from partage.flow.assignment import AssignmentProblem
 from partage.flow.assignment.problem import as_rows
 from partage.flow.load_balancing.bands import Bands, Penalty
 from partage.flow.load_balancing.overlap import Overlap
-from partage.flow.load_balancing.targets import target_loads, zones_fixed
+from partage.flow.load_balancing.targets import counts_by_surplus, target_loads, zones_fixed
 from partage.flow.load_balancing.worst_first import improve_worst_first
 from partage.flow.size_balancing.band_search import BandSearch
 
@@ -34,6 +34,9 @@ Bools = npt.NDArray[np.bool_]
 
 _MARGIN = 0.01
 """The share of a band's width that targets and repairs keep from its edges."""
+
+_BEYOND = 0.25
+"""The share of a band's width by which filling may exceed a target."""
 
 _SOURCES = 2
 """Slots that one turn of filling takes replicas from."""
@@ -188,6 +191,7 @@ class ReplicaSearch:
         """Move replicas from slots above their target count to slots below."""
         fixed = zones_fixed(self.problem)
         target = target_loads(self.load, *self.target_band, self.zone, fixed)
+        target[:, 0] = counts_by_surplus(self.load, target, *self.target_band, self.zone)
         done = np.zeros(self.problem.slots, dtype=np.bool_)
         while not stop():
             lacking = np.where(done, 0, target[:, 0] - self.load[:, 0])
@@ -215,8 +219,8 @@ class ReplicaSearch:
 
     def _pour(self, here: int, there: int, target: Floats) -> bool:
         """Move some replicas, one by one: whose loads point most in the direction that both slots
-        then lack, and that have little in common with the slot and fit into its bands. Whether
-        there is any."""
+        then lack, and that have little in common with the slot and hardly exceed its target.
+        Whether there is any."""
         replica = self._on(here)
         replica = replica[self.stays[replica]]
         replica = replica[self._movable(replica, here, there)]
@@ -230,12 +234,13 @@ class ReplicaSearch:
         )
         enough = max(1, int(min(spare, lacking) / self.one + 0.5))
         most = min(enough, max(4, enough // 4), len(replica))
+        low, high = self.penalty.low[there], self.penalty.high[there]
+        limit = np.minimum(target[there] + _BEYOND * (high - low), high)
         for moved in range(most):
             way = _direction(self.load[here] - target[here])
             way -= _direction(self.load[there] - target[there]) / 3
             gain = (weight * way).sum(axis=1) / length - common
-            space = self.penalty.high[there] - self.load[there]
-            gain[(weight > space).any(axis=1)] = -np.inf
+            gain[(weight > limit - self.load[there]).any(axis=1)] = -np.inf
             best = int(gain.argmax())
             if np.isneginf(gain[best]):
                 return moved > 0

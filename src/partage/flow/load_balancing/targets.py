@@ -6,6 +6,10 @@ level. The rack rule bounds what zones hold; so the same is done for the totals 
 which then stay as they are unless the bands of a zone ask for more or less. Where items may change
 their zones, those whose slots must give more than others in the zone must take pass the difference
 to zones where it is the other way round: there it fills slots that take some anyway.
+
+The first load counts replicas. Which slots give replicas matters little for the counts, but what is
+above a band in other loads has to leave its slot anyway. So ``counts_by_surplus`` lets slots give
+in proportion to that: then the replicas that fill one slot are those that relieve another.
 """
 
 from __future__ import annotations
@@ -50,6 +54,38 @@ def target_loads(load: Floats, low: Floats, high: Floats, zone: Ints, fixed: boo
             here = zone == z
             target[here, k] = _cut(load[here, k], low[here, k], high[here, k], float(wanted[z]))
     return target
+
+
+def counts_by_surplus(
+    load: Floats, target: Floats, low: Floats, high: Floats, zone: Ints
+) -> Floats:
+    """[E] targets for the first load, within its band: slots above ``target`` [E, K] give as much
+    in all of a zone, but in proportion to what they are above it in the loads after the first."""
+    found = target[:, 0].copy()
+    over = np.maximum(load - target, 0)[:, 1:].max(axis=1, initial=0)
+    for z in range(int(zone.max()) + 1):
+        here = np.flatnonzero((zone == z) & (load[:, 0] > target[:, 0]))
+        now = load[here, 0]
+        least, most = (np.maximum(now - edge[here, 0], 0) for edge in (high, low))
+        total = float((now - target[here, 0]).sum())
+        found[here] = now - _shared_out(over[here], least, most, total)
+    return found
+
+
+def _shared_out(weight: Floats, least: Floats, most: Floats, total: float) -> Floats:
+    """Amounts from least to most that add up to ``total``: in proportion to the weights, and what
+    these cannot give, in proportion to what is left."""
+    few, many = 0.0, float(most.sum()) / max(float(weight[weight > 0].min(initial=1)), 1e-12)
+    for _ in range(_BISECTIONS):
+        level = (few + many) / 2
+        if np.clip(level * weight, least, most).sum() < total:
+            few = level
+        else:
+            many = level
+    amount = np.clip(many * weight, least, most)
+    left = most - amount
+    lacking = max(total - float(amount.sum()), 0.0)
+    return np.asarray(amount + left * (lacking / max(float(left.sum()), 1e-300)))
 
 
 def _passed_on(surplus: Floats) -> Floats:
