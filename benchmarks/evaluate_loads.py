@@ -10,8 +10,10 @@ to the sizes, and everything is read once.
 ``loads``: the lowest and highest load of a broker as a share of what is fair, in proportion to
 ``capacity``. ``outside``: how far the worst broker is outside its band, as a part of the fair
 share; a band is the fair share plus or minus the tolerance, and contains the whole numbers of
-replicas and of leaders next to it. ``survivor`` and ``survivor_out``: the most leaders, and the
-highest share of bytes out, on a broker after another one failed and its first followers lead.
+replicas and of leaders next to it. ``avoidable``: the same without loads of brokers that have a
+partition which by itself exceeds every band. ``survivor`` and ``survivor_out``: the most leaders,
+and the highest share of bytes out, on a broker after another one failed and its first followers
+lead.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ def evaluate(
     """The figures of ``replicas`` (None: the current ones)."""
     capacity = {b["id"]: b.get("capacity", 1) for b in cluster["brokers"]}
     load: dict[str, dict[int, float]] = {name: dict.fromkeys(capacity, 0) for name in LOADS}
+    largest = {name: dict.fromkeys(capacity, 0.0) for name in LOADS}
     taken: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0])
     partitions = cluster["partitions"]
     after = [p["replicas"] for p in partitions] if replicas is None else replicas
@@ -45,13 +48,12 @@ def evaluate(
         size = partition["size_bytes"]
         written = partition.get("bytes_in_per_second", size)
         sent = partition.get("bytes_out_per_second", size) + (len(brokers) - 1) * written
-        for broker in brokers:
-            load["replicas"][broker] += 1
-            load["disk"][broker] += size
-            load["in"][broker] += written
-        load["leaders"][brokers[0]] += 1
-        load["out"][brokers[0]] += sent
-        load["leader_in"][brokers[0]] += written
+        held = {"replicas": 1, "disk": size, "in": written}
+        led = {"leaders": 1, "out": sent, "leader_in": written}
+        for i, broker in enumerate(brokers):
+            for name, amount in (held if i else held | led).items():
+                load[name][broker] += amount
+                largest[name][broker] = max(largest[name][broker], amount)
         if len(brokers) > 1:
             pair = taken[brokers[0], brokers[1]]
             pair[0] += 1
@@ -65,22 +67,35 @@ def evaluate(
     for (_, survivor), pair in taken.items():
         for i in range(2):
             ends[survivor, i] = max(ends[survivor, i], pair[i])
+    outside = {
+        (name, b): _outside(load[name][b], fair[name][b], tolerance, name in COUNTS)
+        for name in LOADS
+        for b in capacity
+    }
+    highest = {
+        name: max(_band(part, tolerance, name in COUNTS)[1] for part in fair[name].values())
+        for name in LOADS
+    }
     return {
         "loads": {name: [min(each), max(each)] for name, each in shares.items()},
-        "outside": max(
-            _outside(load[name][b], fair[name][b], tolerance, name in COUNTS)
-            for name in LOADS
-            for b in capacity
+        "outside": max(outside.values()),
+        "avoidable": max(
+            part for (name, b), part in outside.items() if largest[name][b] <= highest[name]
         ),
         "survivor": max(load["leaders"][b] + ends[b, 0] for b in capacity),
         "survivor_out": max((load["out"][b] + ends[b, 1]) / fair["out"][b] for b in capacity),
     }
 
 
-def _outside(load: float, fair: float, tolerance: float, whole: bool) -> float:
+def _band(fair: float, tolerance: float, whole: bool) -> tuple[float, float]:
     low, high = fair * (1 - tolerance), fair * (1 + tolerance)
     if whole:
         low, high = min(low, math.floor(fair)), max(high, math.ceil(fair))
+    return low, high
+
+
+def _outside(load: float, fair: float, tolerance: float, whole: bool) -> float:
+    low, high = _band(fair, tolerance, whole)
     apart = max(load - high, low - load) / fair
     return apart if apart > ROUNDING else 0.0
 

@@ -177,6 +177,20 @@ def test_loads_of_an_answer() -> None:
     assert moved["survivor"] == 2
 
 
+def test_what_a_large_partition_forces_cannot_be_avoided() -> None:
+    """Three brokers lead one partition each; of 30 bytes, one has 24, and 10 are fair."""
+    brokers = [{"id": b} for b in (1, 2, 3)]
+    sizes = (24, 5, 1)
+    partitions = [{"replicas": [b + 1], "size_bytes": size} for b, size in enumerate(sizes)]
+    cluster = {"brokers": brokers, "partitions": partitions}
+    found = module("evaluate_loads").evaluate(cluster, tolerance=0.5)
+    assert found["outside"] == pytest.approx(0.9)
+    assert found["avoidable"] == pytest.approx(0.4)  # of the third broker
+    # 24 fit into this band, but not on a broker with others
+    together = module("evaluate_loads").evaluate(cluster, [[1], [1], [3]], tolerance=1.5)
+    assert together["outside"] == together["avoidable"] == pytest.approx(0.4)
+
+
 def test_without_rates_loads_are_in_proportion_to_sizes() -> None:
     loads = module("evaluate_loads").evaluate(CLUSTER)["loads"]
     assert loads["in"] == loads["disk"]
@@ -320,6 +334,13 @@ def test_targets_of_loads() -> None:
     assert ratio["partage --balance load, 10 %"] == "1.003"
     assert ratio["rebalancer, local search, 10 %"] == ""
     assert lines[-2][-2] == "> 240 s"
+    forced = balanced(9, 909, 0.5, bytes_lower_bound=900, avoidable=0.0)
+    large = {"200": {"before": tools["before"], "partage --balance load, 10 %": forced}}
+    in_band, bound, *_ = tables.blocks(large)["load, targets"].splitlines()
+    assert in_band.startswith("- met")
+    assert "too large for a band on 200" in in_band
+    assert bound.startswith("- met")
+    assert "1.010 on 200" in bound
     assert "| Cruise Control " in shown["load, cruise control"]
 
 

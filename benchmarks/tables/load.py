@@ -74,10 +74,15 @@ def _bound(tool: str, tools: Figures) -> int | None:
     return bound
 
 
+def _avoidable(figures: Figures) -> float:
+    """How far a broker is outside a band that its largest partition fits into."""
+    return float(figures.get("avoidable", figures["outside"]))
+
+
 def _ratio(tool: str, tools: Figures) -> float | None:
     """The bytes moved divided by the bound, if the answer keeps the bands that this is for."""
     figures, bound = tools[tool], _bound(tool, tools)
-    if figures["outside"] or not bound:
+    if _avoidable(figures) or not bound:
         return None
     return float(figures["bytes_moved"] / bound)
 
@@ -145,10 +150,7 @@ def targets(results: dict[str, Figures]) -> list[str]:
         ours = {job: tools for job, tools in results.items() if "loads" in tools.get(tool, {})}
         if not ours:
             continue
-        worst = max(ours, key=lambda job: ours[job][tool]["outside"])
-        outside = ours[worst][tool]["outside"]
-        shown = f"{outside:.1%} outside on {worst}" if outside else f"all {len(ours)} jobs"
-        found.append(judged(f"{tool}: every load in its band", not outside, shown))
+        found.append(_in_bands(tool, {job: tools[tool] for job, tools in ours.items()}))
         ratios = {job: _ratio(tool, tools) for job, tools in ours.items()}
         known = {job: ratio for job, ratio in ratios.items() if ratio is not None}
         if known:
@@ -165,6 +167,16 @@ def targets(results: dict[str, Figures]) -> list[str]:
             if of_base:
                 found.append(_cost(tool, base, seconds, of_base))
     return [*found, *_fewer_moves(results)]
+
+
+def _in_bands(tool: str, ours: dict[str, Figures]) -> str:
+    worst = max(ours, key=lambda job: _avoidable(ours[job]))
+    outside = _avoidable(ours[worst])
+    shown = f"{outside:.1%} outside on {worst}" if outside else f"all {len(ours)} jobs"
+    forced = [job for job, figures in ours.items() if figures["outside"] > _avoidable(figures)]
+    if forced:
+        shown += f", but for brokers of partitions too large for a band on {', '.join(forced)}"
+    return judged(f"{tool}: every load in its band", not outside, shown)
 
 
 def _cost(tool: str, base: str, most: int, of_base: dict[str, Figures]) -> str:
