@@ -118,6 +118,33 @@ def test_a_profile_of_a_running_cluster(
 @pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
+def test_several_tasks_share_a_partition_with_most_records(
+    spark: Any, filled: str, connector: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(source.CONNECTOR, str(connector))
+    monkeypatch.setattr(source, "RECORDS_PER_TASK", 100)
+    admin = KafkaAdminClient(bootstrap_servers=filled)
+    admin.create_topics([NewTopic("skewed", 3, 1)])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=filled)
+    for partition, records in enumerate((900, 90, 90)):
+        for number in range(records):
+            producer.send("skewed", b"%d" % number, partition=partition)
+    producer.close()
+    frame = read_records(spark, [f"kafka://{filled}/skewed"])
+    tasks = frame.selectExpr("spark_partition_id() as task").groupBy("task").count().collect()
+    assert max(one["count"] for one in tasks) <= 100
+    assert len(tasks) == 11
+    url = source.parse_url(f"kafka://{filled}/skewed")
+    again = source.read_between(spark, url, {("skewed", 0): (0, 900), ("skewed", 1): (0, 90)})
+    tasks = again.selectExpr("spark_partition_id() as task").groupBy("task").count().collect()
+    assert sorted(one["count"] for one in tasks) == [90, *[100] * 9]
+    counts = frame.groupBy("partition").count().collect()
+    assert {tuple(one) for one in counts} == {(0, 900), (1, 90), (2, 90)}
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
 def test_missing_paths(
     spark: Any, filled: str, connector: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +218,7 @@ def test_where_the_connector_comes_from(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(source, "fetched_jars", fetch)
     monkeypatch.delenv(source.CONNECTOR, raising=False)
     for release, expected in (("4.1.0", "4.1.1"), ("4.2.3", "4.2.0"), ("4.10.0", "4.2.0")):
-        monkeypatch.setattr(source.added_jars, "version", lambda _, release=release: release)
+        monkeypatch.setattr(source.added_jars.pyspark, "__version__", release)
         source.connector()
         assert asked[-1] == f"spark-sql-kafka-0-10_2.13-{expected}"
     monkeypatch.setenv(source.CONNECTOR, "4.1.1")

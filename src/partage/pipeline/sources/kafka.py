@@ -35,6 +35,7 @@ from partage.kafka_names import TOPIC_LENGTH
 from partage.period import ALWAYS, Period
 from partage.pipeline.compat_pyspark import errors
 from partage.pipeline.records import canonical
+from partage.pipeline.session import is_connect
 from partage.pipeline.sources import added_jars
 from partage.properties import NAME, Settings, addresses, read_settings
 from partage.redaction import without_login
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 SCHEME = "kafka://"
 CONNECTOR = "PARTAGE_SPARK_KAFKA"
+
+RECORDS_PER_TASK = 500_000
+"""Most offsets that a task reads, so that several tasks share a partition that has most records."""
 
 _COLUMNS = (
     "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
@@ -131,6 +135,8 @@ def read(spark: SparkSession, url: str) -> DataFrame:
             problem = f"probably not authorized: missing ACL: Read on topic {topics}"
             raise PartageError(f"{url}: {problem}") from None
         raise
+    if not is_connect(spark):
+        frame = _load(spark, {**_options(parsed), **_shared(frame.rdd.getNumPartitions())})
     return _rows(frame, parsed)
 
 
@@ -154,6 +160,7 @@ def read_between(
         "assign": json.dumps(numbers),
         "startingOffsets": json.dumps(begins),
         "endingOffsets": json.dumps(ends),
+        **_shared(len(offsets)),
     }
     return _rows(_load(spark, options), url)
 
@@ -205,6 +212,15 @@ def _client_options(url: KafkaUrl) -> dict[str, str]:
         if name not in _NOT_OURS and NAME.fullmatch(name)
     }
     return {**options, "kafka.bootstrap.servers": url.servers}
+
+
+def _shared(partitions: int) -> dict[str, str]:
+    """Let several tasks read a partition. The connector does so only if asked for more tasks
+    than partitions."""
+    return {
+        "minPartitions": str(partitions + 1),
+        "maxRecordsPerPartition": str(RECORDS_PER_TASK),
+    }
 
 
 def _options(url: KafkaUrl) -> dict[str, str]:
