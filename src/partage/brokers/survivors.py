@@ -70,11 +70,12 @@ def _with_lower_worst(problem: Problem, led: Led) -> Led | None:
         exchanges = _Exchanges(problem, lists, price)
         if not exchanges.make():
             return None
-        found = lead(problem, problem.replicas_of(exchanges.slots))
+        sets = problem.replicas_of(exchanges.slots)
+        found = lead(problem, sets, evenly=False)
         if _fairness(found) != _fairness(led):
             return None
         if found.failure.worst < worst:
-            return found
+            return lead(problem, sets)
         lists = found.replicas
 
 

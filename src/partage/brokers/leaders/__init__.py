@@ -51,9 +51,10 @@ class Led:
     zone: ZoneProof | None = None
 
 
-def lead(problem: Problem, replicas: Ints) -> Led:
-    """Order the replica sets [P, R]; rows that are not chosen keep their order. Raises CannotError
-    for a set without a replica in the racks that may lead it."""
+def lead(problem: Problem, replicas: Ints, *, evenly: bool = True) -> Led:
+    """Order the replica sets [P, R]; rows that are not chosen keep their order. Without ``evenly``
+    the worst survivor is the same, and less is done to make the others even, which takes most of
+    the time. Raises CannotError for a set without a replica in the racks that may lead it."""
     _check_racks(problem, replicas)
     lists = kept_order(problem, replicas)
     choices = Choices.of(problem, replicas, lists)
@@ -68,7 +69,7 @@ def lead(problem: Problem, replicas: Ints) -> Led:
     else:
         leader, proof_of_leaders = _lead_by_count(choices, today[chosen])
         price = proof_of_leaders.price
-    pair, failure = prepare_for_failures(problem, choices, lists, leader, price)
+    pair, failure = prepare_for_failures(problem, choices, lists, leader, price, evenly=evenly)
     pair = share_after_rack_failure(problem, lists, chosen, pair)
     return Led(ordered(problem, lists, chosen, pair), proof_of_leaders, failure)
 

@@ -56,17 +56,24 @@ class FailureProof:
 
 
 def prepare_for_failures(
-    problem: Problem, choices: Choices, lists: Ints, leader: Ints, price: Ints | None
+    problem: Problem,
+    choices: Choices,
+    lists: Ints,
+    leader: Ints,
+    price: Ints | None,
+    *,
+    evenly: bool = True,
 ) -> tuple[Ints, FailureProof]:
     """[I] pairs (leader slot * E + follower slot) of the open rows, and the proof.
 
     ``leader`` [I]: leader slots, the fairest at the prices ``price`` [E]; None: by rate.
+    ``evenly``: whether other leader counts are searched for a lower sum of squares, too.
     """
     orders = Orders(problem, choices, lists, leader, price)
     chosen: _Chosen | None = _Chosen(orders, orders.counts)
     while chosen is not None:
         best = chosen
-        chosen = best.with_lower_worst() or best.with_lower_squares()
+        chosen = best.with_lower_worst() or (best.with_lower_squares() if evenly else None)
     return orders.pairs(best.picked), best.proof
 
 
