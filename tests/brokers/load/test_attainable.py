@@ -52,6 +52,16 @@ def test_hot_partitions_count_as_what_fits_and_leave_less_to_others(hot: int) ->
         assert (led.each[LED.index(name)] == model.item_led[LED.index(name)]).all()
 
 
+def test_lower_ends_stay_where_enough_is_left() -> None:
+    cluster = a_large_cluster(1)
+    cluster["partitions"][0]["bytes_out_per_second"] = 10**7  # 1.46 times a fair share
+    model = a_model(cluster)
+    _, led = attainable_loads(model)
+    k = LED.index("out")
+    assert (led.each[k] != model.item_led[k]).sum() == 1
+    assert (led.bands.low[k] == model.led_bands.low[k]).all()
+
+
 def test_a_partition_larger_than_a_disk_counts_whole() -> None:
     cluster = a_large_cluster(1)
     cluster["partitions"][0]["size_bytes"] = 10**14

@@ -2,7 +2,8 @@
 
 Such a partition puts its broker outside the band wherever it is. The search counts it as what fits
 into a band, so that the broker should have little else of this load. What these partitions leave to
-the other brokers may be less than the lower ends of their bands: these then fall in proportion.
+the other brokers may be less than the lower ends of their bands: these then fall as far as leaves
+half of a band's lower part below what is left on average.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def _attainable(loads: Loads, k: int, copies: Ints) -> Loads:
     left = max(0, total - sum(alone.tolist())) / max(1, slots - large)
     share = min(1.0, left * slots / max(1, fair))
     low, every = bands.low.copy(), loads.each.copy()
-    low[k] = np.floor(low[k] * share).astype(np.int64)
+    average = bands.fair[k] * share - (bands.fair[k] - low[k]) / 2
+    low[k] = np.minimum(low[k], np.maximum(np.floor(average), 0).astype(np.int64))
     every[k] = cut
     return replace(loads, each=every, bands=Bands(low, bands.high, bands.fair))

@@ -80,6 +80,15 @@ def legal_start(problem: AssignmentProblem, low: Ints, high: Ints) -> Ints:
     return start.arrangement()
 
 
+def _any_is(rows: Ints, slot: int | Ints) -> Bools:
+    """[N] whether any of ``rows`` [N, any] is the slot (one, or one each). For few columns this is
+    faster than ``any`` over an axis."""
+    found = np.zeros(len(rows), dtype=np.bool_)
+    for column in rows.T:
+        found |= column == slot
+    return found
+
+
 def _direction(way: Floats) -> Floats:
     return np.asarray(way / max(float(np.sqrt((way * way).sum())), 1e-300))
 
@@ -147,13 +156,12 @@ class ReplicaSearch:
 
     def _at_home(self, replica: Ints, slot: int | Ints) -> Bools:
         """Whether ``slot`` (one, or one each) holds the replicas' items today."""
-        at = slot if isinstance(slot, int) else slot[:, None]
-        return np.asarray((self.home[replica // self.width] == at).any(axis=1))
+        return _any_is(self.home[replica // self.width], slot)
 
     def _movable(self, replica: Ints, here: int, there: int) -> Bools:
         """Which replicas on ``here`` may go to ``there``."""
         item = replica // self.width
-        allowed = (self.slots[item] != there).all(axis=1)
+        allowed = ~_any_is(self.slots[item], there)
         of, to = self.zone[here], self.zone[there]
         if of != to:
             allowed &= self.in_zone[item, to] < self.most[item]
