@@ -85,7 +85,7 @@ SETS = {
     f"{name}-{version}": module.format(version=version)
     for name, module, versions in (
         ("kafka", KAFKA_3, ("3.4.1", "3.6.2", "3.9.2")),
-        ("kafka", KAFKA, ("4.0.2", "4.1.2", "4.2.0", "4.3.0", "4.3.1")),
+        ("kafka", KAFKA, ("4.0.2", "4.1.2", "4.2.0", "4.3.0", "4.3.1", "4.4.0")),
         ("spark-sql-kafka-0-10_2.13", CONNECTOR, ("4.1.1", "4.2.0")),
         ("spark-avro_2.13", AVRO, ("4.1.1",)),
         # by Hadoop's version, with those of Amazon's modules that it names

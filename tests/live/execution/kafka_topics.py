@@ -43,6 +43,12 @@ def reassign_tool(version: str) -> str:
     return f"{package}.ReassignPartitionsCommand"
 
 
+def config_tool(version: str) -> str:
+    """The class of Kafka's tool for settings."""
+    package = "kafka.admin" if version_of(version) < (4, 4) else "org.apache.kafka.tools"
+    return f"{package}.ConfigCommand"
+
+
 def version_of(text: str) -> tuple[int, ...]:
     """``"3.9.2"`` as numbers."""
     return tuple(map(int, text.split(".")))

@@ -43,6 +43,7 @@ from tests.live.execution.kafka_topics import (
     SIZE,
     Background,
     Topic,
+    config_tool,
     fill,
     made_topic,
     remove,
@@ -222,7 +223,7 @@ def test_a_quota_on_requests_during_a_run(topic: Topic) -> None:
 
     def quota(how: str) -> None:
         java, jars = find_java("Kafka") / "bin" / "java", kafka_jars(topic.kafka.kafka)
-        tool = [str(java), "-cp", f"{jars}/*", "kafka.admin.ConfigCommand", "--alter"]
+        tool = [str(java), "-cp", f"{jars}/*", config_tool(topic.kafka.kafka), "--alter"]
         to = ["--bootstrap-server", topic.kafka.bootstrap_servers]
         of = ["--entity-type", "clients", "--entity-name", "partage"]
         subprocess.run([*tool, *to, *of, *how.split()], check=True, capture_output=True)
