@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 from partage import Assignment, Group, Member, assign
 from partage.consumers import exact_assignment
 from tests.oracles.groups import (
+    again,
     best,
     evenest,
     is_far,
-    owners,
     partitions,
+    relaxed,
     small_group,
     unevenness,
     value,
@@ -30,15 +27,6 @@ Json = dict[str, Any]
 
 def shared(group: Json, assignor: str = "sticky", **options: Any) -> Assignment:
     return assign(Group.from_json(group, "group"), assignor, **options)
-
-
-def again(group: Json, found: Assignment, generation: int = 9) -> Json:
-    """The group when all members own what they were assigned."""
-    after = json.loads(json.dumps(group))
-    for member in after["members"]:
-        member["owned"] = [list(pair) for pair in found.of(member["id"])]
-        member["generation"] = generation
-    return after
 
 
 @pytest.mark.random
@@ -82,36 +70,14 @@ def test_as_good_as_linear_programming(seed: int) -> None:
     loads, far, moved = value(group, shared(group).as_dict())
     count = len(partitions(group))
     got = sum(load * load for load in loads) * (count + 1) ** 2 + far * (count + 1) + moved
-    assert got == pytest.approx(_relaxed(group), rel=1e-9)
-
-
-def _relaxed(group: Json) -> float:
-    """Least squares of the loads, far, moved, as one cost: a flow, so that parts do not pay."""
-    had, listed, members = owners(group), partitions(group), group["members"]
-    unit = len(listed) + 1
-    cost: list[float] = []
-    rows: list[tuple[int, int, int]] = []
-    for row, partition in enumerate(listed):
-        for at, member in enumerate(members):
-            if partition[0] in member["topics"]:
-                rows += [(row, len(cost), 1), (len(listed) + at, len(cost), 1)]
-                moves = had.get(partition) != member["id"]
-                cost.append(unit * is_far(group, member, partition) + moves)
-    for at in range(len(members)):
-        for step in range(len(listed)):  # 1 + 3 + 5 ... are the squares
-            rows.append((len(listed) + at, len(cost), -1))
-            cost.append((2 * step + 1) * unit**2)
-    row, column, sign = zip(*rows, strict=True)
-    table = coo_array((sign, (row, column)), shape=(len(listed) + len(members), len(cost)))
-    right = np.concatenate((np.ones(len(listed)), np.zeros(len(members))))
-    return float(linprog(cost, A_eq=table, b_eq=right, bounds=(0, 1)).fun)
+    assert got == pytest.approx(relaxed(group, is_far, ((count + 1) ** 2, count + 1)), rel=1e-9)
 
 
 def test_a_second_run_changes_nothing() -> None:
     draw = random.Random(5)
     for _ in range(300):
         group = small_group(draw)
-        assert shared(again(group, shared(group))).moves == 0
+        assert shared(again(group, shared(group).as_dict())).moves == 0
 
 
 def test_the_order_of_the_input_does_not_matter() -> None:

@@ -7,11 +7,17 @@ vector that is best when its loads are compared from the highest down.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
 
 Json = dict[str, Any]
 Partition = tuple[str, int]
@@ -207,3 +213,41 @@ def small_group(draw: random.Random, most: int = 7) -> Json:
             if draw.random() < 0.9
         }
     return group
+
+
+def again(group: Json, found: Mapping[str, Sequence[Partition]]) -> Json:
+    """The group when all members own what they were assigned."""
+    after: Json = json.loads(json.dumps(group))
+    for member in after["members"]:
+        member["owned"] = [list(pair) for pair in found[member["id"]]]
+        member["generation"] = 9
+    return after
+
+
+def relaxed(
+    group: Json,
+    far: Callable[[Json, Json, Partition], int],
+    weights: tuple[int, int],
+    limit: int | None = None,
+) -> float:
+    """Least squares of the loads, far and moves as one cost, a move for 1 and the others for
+    ``weights`` (square, far): a flow, so that parts of partitions do not pay. ``limit``: the
+    highest load."""
+    had, listed, members = owners(group), partitions(group), group["members"]
+    of_square, of_far = weights
+    cost: list[float] = []
+    rows: list[tuple[int, int, int]] = []
+    for row, partition in enumerate(listed):
+        for at, member in enumerate(members):
+            if partition[0] in member["topics"]:
+                rows += [(row, len(cost), 1), (len(listed) + at, len(cost), 1)]
+                moves = had.get(partition) != member["id"]
+                cost.append(far(group, member, partition) * of_far + moves)
+    for at in range(len(members)):
+        for step in range(len(listed) if limit is None else limit):  # 1 + 3 + 5 ... are the squares
+            rows.append((len(listed) + at, len(cost), -1))
+            cost.append((2 * step + 1) * of_square)
+    row, column, sign = zip(*rows, strict=True)
+    table = coo_array((sign, (row, column)), shape=(len(listed) + len(members), len(cost)))
+    right = np.concatenate((np.ones(len(listed)), np.zeros(len(members))))
+    return float(linprog(cost, A_eq=table, b_eq=right, bounds=(0, 1)).fun)

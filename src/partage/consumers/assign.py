@@ -65,9 +65,9 @@ def assign(
             known = ", ".join(chosen.options) or "none"
             raise InputError(assignor, f"has no option {option!r}: expected {known}")
     group = group if isinstance(group, Group) else Group.read(group)
-    found = run_assignor(chosen, group, mode, **options)
-    _ = found.reads  # weights are read here at the latest: wrong ones are refused now
-    return found
+    if group.has_racks:
+        _ = group.weight  # refuses wrong weights, which count for what is read across racks
+    return run_assignor(chosen, group, mode, **options)
 
 
 def run_assignor(

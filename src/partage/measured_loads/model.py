@@ -13,6 +13,7 @@ import numpy.typing as npt
 from partage.cluster import Cluster
 from partage.errors import InputError, shown
 from partage.frames import Columns, arrow_table, data_frame, html_table
+from partage.group.model import BYTE_RATE
 from partage.measured_loads.files import MARKER, checked_marker, read_table
 from partage.measured_loads.keys import HotKey, shown_key
 from partage.measured_loads.places import Place, place_of
@@ -329,12 +330,12 @@ class Profile:
         return found
 
     def byte_rates(self) -> dict[str, dict[int, int]] | None:
-        """Bytes in per 1,000 seconds by topic and partition; None where no records were measured.
-        Raises InputError."""
+        """Bytes in per ``BYTE_RATE`` seconds by topic and partition; None where no records were
+        measured. Raises InputError."""
         if not self.topics:
             return None
         found: dict[str, dict[int, int]] = {}
-        rates = np.ceil(self.bytes_per_second * 1000).astype(np.int64)
+        rates = np.ceil(self.bytes_per_second * BYTE_RATE).astype(np.int64)
         for (topic, number), rate in zip(self.names, rates.tolist(), strict=True):
             found.setdefault(topic, {})[number] = rate
         return found

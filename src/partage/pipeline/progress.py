@@ -103,7 +103,7 @@ def _watch_context(spark: SparkSession, report: _Report) -> Iterator[list[int]]:
                 report(done, total, note)
 
     def poll() -> None:
-        with suppress(*errors()):  # of a Java process that ended: the step raises it, too
+        with suppress(*errors()):  # if Spark's Java process is gone, the query reports it
             look()
 
     thread = threading.Thread(target=poll, name="spark-progress", daemon=True)

@@ -4,8 +4,7 @@ predicts, the part on brokers."""
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from partage.live.admin.connection import Connection
 from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import Snapshot
 from partage.testing import FakeCluster
+from tests.live.execution.kafka_topics import until
 from tests.tiered_sandbox import TieredSandbox
 
 LOCAL, SEGMENT = 3_000_000, 1_048_576
@@ -42,13 +42,6 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredSandbox]
 def admin(sandbox: TieredSandbox) -> Iterator[KafkaAdminClient]:
     with Connection.of(sandbox.bootstrap_servers).admin() as client:
         yield client
-
-
-def until(done: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.3)
 
 
 def logs_of(admin: KafkaAdminClient) -> tuple[Snapshot, dict[int, int]]:

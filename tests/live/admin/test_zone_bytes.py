@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -29,6 +29,7 @@ from partage.live.admin.connection import Connection
 from partage.live.admin.groups import read_groups
 from partage.live.admin.snapshot import take_snapshot
 from tests.configured_sandbox import ConfiguredSandbox
+from tests.live.execution.kafka_topics import until
 
 pytestmark = [
     pytest.mark.kafka,
@@ -71,13 +72,6 @@ def admin(sandbox: RackedSandbox) -> Iterator[KafkaAdminClient]:
     with Connection.of(sandbox.bootstrap_servers).admin() as client:
         client.create_topics({"orders": {"assignments": PLACES}})
         yield client
-
-
-def until(done: Callable[[], Any], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.2)
 
 
 class Counted:

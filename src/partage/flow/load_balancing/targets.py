@@ -14,6 +14,8 @@ in proportion to that: then the replicas that fill one slot are those that relie
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -75,14 +77,9 @@ def counts_by_surplus(
 def _shared_out(weight: Floats, least: Floats, most: Floats, total: float) -> Floats:
     """Amounts from least to most that add up to ``total``: in proportion to the weights, and what
     these cannot give, in proportion to what is left."""
-    few, many = 0.0, float(most.sum()) / max(float(weight[weight > 0].min(initial=1)), 1e-12)
-    for _ in range(_BISECTIONS):
-        level = (few + many) / 2
-        if np.clip(level * weight, least, most).sum() < total:
-            few = level
-        else:
-            many = level
-    amount = np.clip(many * weight, least, most)
+    highest = float(most.sum()) / max(float(weight[weight > 0].min(initial=1)), 1e-12)
+    level = _level(lambda level: np.clip(level * weight, least, most), total, highest)
+    amount = np.clip(level * weight, least, most)
     left = most - amount
     lacking = max(total - float(amount.sum()), 0.0)
     return np.asarray(amount + left * (lacking / max(float(left.sum()), 1e-300)))
@@ -106,11 +103,18 @@ def _cut(load: Floats, low: Floats, high: Floats, total: float) -> Floats:
     if total >= high.sum():
         return np.asarray(high * (total / max(float(high.sum()), 1e-300)))
     cut = np.minimum if np.clip(load, low, high).sum() > total else np.maximum
-    least, most = 0.0, 2 * float(max(load.max(), high.max()))
+    highest = 2 * float(max(load.max(), high.max()))
+    level = _level(lambda level: np.clip(cut(load, level), low, high), total, highest)
+    return np.asarray(np.clip(cut(load, level), low, high))
+
+
+def _level(amounts: Callable[[float], Floats], total: float, most: float) -> float:
+    """The least level up to ``most`` whose amounts add up to ``total``; they rise with it."""
+    least = 0.0
     for _ in range(_BISECTIONS):
         level = (least + most) / 2
-        if np.clip(cut(load, level), low, high).sum() < total:
+        if amounts(level).sum() < total:
             least = level
         else:
             most = level
-    return np.asarray(np.clip(cut(load, most), low, high))
+    return most
