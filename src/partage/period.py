@@ -51,6 +51,9 @@ class Period:
 
 ALWAYS = Period()
 
+FIRST, LAST = -62_135_596_800_000, 253_402_300_799_999
+"""The first and the last time that can be shown, of the years 1 and 9999."""
+
 
 def time_of(text: str) -> int:
     """Milliseconds since 1970. Raises ValueError for a text that is not a time."""
@@ -64,7 +67,8 @@ def time_of(text: str) -> int:
 
 
 def shown(millis: int) -> str:
-    """ISO 8601 in UTC, without trailing zero parts: ``2026-11-20T08:00Z``."""
+    """ISO 8601 in UTC, without trailing zero parts: ``2026-11-20T08:00Z``. From ``FIRST`` to
+    ``LAST``."""
     time = datetime.fromtimestamp(millis // 1000, UTC).replace(tzinfo=None)
     part = "milliseconds" if millis % 1000 else "seconds" if time.second else "minutes"
     text = time.replace(microsecond=millis % 1000 * 1000).isoformat(timespec=part)

@@ -17,7 +17,7 @@ import partage
 from partage.cluster import Cluster
 from partage.errors import InputError
 from partage.measured_loads import Profile, shown_key
-from partage.period import Period
+from partage.period import FIRST, LAST, Period
 from tests.measured_loads.conftest import (
     BEGIN,
     HOUR,
@@ -167,6 +167,14 @@ def test_sizes_over_time(write: Write) -> None:
     cluster = _cluster(("a", 2), ("a", 3), ("a", 10))
     assert profile.aligned(cluster).size_bytes.tolist() == [1000, -1, 300]
     assert profile.ahead(10).aligned(cluster).size_bytes.tolist() == [3500, -1, 900]
+
+
+@pytest.mark.parametrize("time", [FIRST - 1, LAST + 1, 2**53])
+def test_times_that_cannot_be_shown_are_refused(write: Write, time: int) -> None:
+    directory = write()
+    add(directory, "sizes", SIZES | {"last": [*SIZES["last"][:-1], time]})
+    with pytest.raises(InputError, match="column last has a time before year 1 or after 9999"):
+        Profile.read(directory).sizes()
 
 
 def test_a_plan_takes_sizes_that_are_missing(write: Write) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from partage.errors import InputError, PartageError
 from partage.measured_loads.places import Place
-from partage.period import Period
+from partage.period import FIRST, LAST, Period
 
 FORMAT_VERSION = 1
 MARKER = "profile.json"
@@ -84,6 +84,11 @@ def read_table(place: Place, name: str, types: Mapping[str, str]) -> dict[str, A
     def values(name: str, alias: str) -> Any:
         if alias in ("string", "binary"):
             return table[name].to_pylist()
-        return table[name].to_numpy().astype(np.int64) if alias == "ms" else table[name].to_numpy()
+        if alias != "ms":
+            return table[name].to_numpy()
+        times = table[name].to_numpy().astype(np.int64)
+        if len(times) and not FIRST <= times.min() <= times.max() <= LAST:
+            raise InputError(where, f"column {name} has a time before year 1 or after 9999")
+        return times
 
     return {name: values(name, alias) for name, alias in types.items()}
