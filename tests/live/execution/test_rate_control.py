@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 pytest.importorskip("kafka")
@@ -81,6 +81,7 @@ loads = st.floats(4, 8.5).map(lambda power: 10**power)
 
 @examples(60)
 @given(lag=lags, poll=polls, load=loads, slack=st.floats(1.3, 200))
+@example(lag=31.0, poll=10.0, load=10_000.0, slack=1.5)  # starts at seven times the limit
 def test_auto_converges_near_the_capacity_with_little_trouble(
     lag: float, poll: float, load: float, slack: float
 ) -> None:

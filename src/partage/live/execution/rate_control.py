@@ -22,8 +22,9 @@ reveals where that limit is, and it shows late: a follower counts as in sync for
   ``lag_seconds`` of it; to the minimum rate while some are under min ISR. The rate that led there
   is the *ceiling* from now on;
 - *up again*, once no partition has been out of sync for ``lag_seconds``: each time half of the way
-  to four fifths of the ceiling, and no further. A sawtooth, like TCP's additive increase, would
-  cause trouble regularly; this rate converges below the one that was too much;
+  to four fifths of the ceiling, and no further. Half of the way in ratios, since the first ceiling
+  may be many times the limit. A sawtooth, like TCP's additive increase, would cause trouble
+  regularly; this rate converges below the one that was too much;
 - the limit may have risen: after ``CEILING_SECONDS`` without trouble the ceiling rises by a
   quarter, and each time that this causes trouble again the wait doubles. Trouble becomes rare: in
   a time T under a constant limit, at most about log2(T / ``CEILING_SECONDS``) times after the first
@@ -34,6 +35,7 @@ The rate is never below the minimum rate, and follows it up at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -152,7 +154,7 @@ class AutoRate:
         if moment - self._ceiling_at >= self._wait:
             self._ceiling, self._ceiling_at = self._ceiling / _SHARE_OF_CEILING, moment
             self._raised_ceiling = True
-        step = (rate + _SHARE_OF_CEILING * self._ceiling) / 2
+        step = math.sqrt(rate * _SHARE_OF_CEILING * self._ceiling)
         # the last percent is not worth a request to every broker
         return step if step > rate * 1.01 else rate
 
