@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
 from partage.flow.selection import pick_slots
-from partage.flow.takeover_counts import better_counts, find_counts
+from partage.flow.takeover_counts import CountSearch
 from tests.profiles import examples
 
 Counts = tuple[int, ...]
@@ -131,23 +131,42 @@ def test_counts_that_keep_the_levels_lowest_and_most_even(case: Case) -> None:
         return min(found, default=None)
 
     least = min(worst for _, worst, _ in fair)
-    none = find_counts(takeovers, least - 1, evaluate)
+    search = CountSearch()
+    none = search.find(takeovers, least - 1, evaluate)
     assert none.counts is None
     assert proven_bound(takeovers, least - 1, none.proof) is None
-    found = find_counts(takeovers, least, evaluate).counts
+    found = search.find(takeovers, least, evaluate).counts
     assert found is not None
     assert evaluate(found, least) is not None
 
     best = min(squares for _, worst, squares in fair if worst == least)
     value = evaluate(found, least)
     assert value is not None
-    better = better_counts(takeovers, least, evaluate, value)
+    better = search.improve(takeovers, least, evaluate, value)
     assert proven_bound(takeovers, least, better.proof) == best
     if value == best:
         assert better.counts is None
     else:
         assert better.counts is not None
         assert evaluate(better.counts, least) == best
+
+
+@given(case=cases(), seed=st.integers(0, 2**32 - 1))
+@examples(100)
+def test_a_search_again_solves_no_program(case: Case, seed: int) -> None:
+    """Whatever order the picks are listed in; takeovers that differ are solved for themselves."""
+    takeovers = case.takeovers()
+    order = np.random.default_rng(seed).permutation(len(takeovers.item))
+    listed = replace(takeovers, item=takeovers.item[order], option=takeovers.option[order])
+    more = replace(takeovers, base=takeovers.base + 1)
+    search = CountSearch()
+    first = search.improve(takeovers, 99, lambda counts, cap: None, 10**6)
+    solved = len(search.solved)
+    second = search.improve(listed, 99, lambda counts, cap: None, 10**6)
+    assert len(search.solved) == solved
+    assert proven_bound(takeovers, 99, first.proof) == proven_bound(listed, 99, second.proof)
+    search.improve(more, 99, lambda counts, cap: None, 10**6)
+    assert solved == 0 or len(search.solved) > solved
 
 
 def test_a_proof_by_cases_must_be_complete() -> None:
@@ -184,7 +203,7 @@ def test_effort_beyond_its_limit_leaves_a_valid_bound(case: Case) -> None:
     assume((takeovers.high > takeovers.low).any())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(takeover_counts, "EFFORT_SQUARES", 1)
-        searched = better_counts(takeovers, 99, lambda counts, cap: None, 10**6)
+        searched = CountSearch().improve(takeovers, 99, lambda counts, cap: None, 10**6)
     assert searched.counts is None
     bound = proven_bound(takeovers, 99, searched.proof)
     assert bound is not None

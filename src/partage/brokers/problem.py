@@ -27,6 +27,7 @@ from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError, shown
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
+from partage.flow.takeover_counts import CountSearch
 from partage.patterns import compile_pattern, matcher
 from partage.units import Percent, did_you_mean, listed, plural
 
@@ -59,6 +60,7 @@ class Problem:
     - ``given`` [P, any]: the lists after ``reassignment``, or None without one
     - ``loads``: descriptions of the measurements that rates and sizes come from
     - ``clock``: how long the search for balanced loads may run
+    - ``searches``: of leader counts; what they solved serves a second run, too
     """
 
     cluster: Cluster
@@ -74,6 +76,7 @@ class Problem:
     warnings: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
     clock: SearchClock = field(default_factory=SearchClock)
+    searches: CountSearch = field(default_factory=CountSearch)
 
     @classmethod
     def resolve(

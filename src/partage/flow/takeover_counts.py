@@ -2,7 +2,7 @@
 
 With given counts, the best picks are a flow (``selection.pick_pairs``). Choosing the counts too is
 not a flow: if a slot holds one item more, its levels after all failures grow by one. So this is
-branch and bound over the slots whose count has two values. A linear program (GLOP) relaxes each
+branch and bound over the slots whose count has two values. A linear program (HiGHS) relaxes each
 case: its dual values, rounded to integers, give a bound that ``certificate.Takeovers`` recomputes
 exactly, so neither the program nor the rounding must be trusted. Where the program's counts are
 whole, the flow for them is as good as the bound; otherwise the slot nearest to a half is split.
@@ -13,8 +13,10 @@ answer. What is left open at the limit keeps the bound of its relaxation.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,22 +50,46 @@ class Searched:
     proof: list[Prices | int]
 
 
-def find_counts(takeovers: Takeovers, cap: int, evaluate: Evaluate) -> Searched:
-    """Counts for which all levels can be at most ``cap``, or a proof that there are none."""
-    return _Search(takeovers, cap, evaluate, None, EFFORT_WORST).run()
+_Relaxed = tuple[Prices, int | None, Floats] | None
+"""Prices, their bound and the counts [E]."""
 
 
-def better_counts(takeovers: Takeovers, cap: int, evaluate: Evaluate, value: int) -> Searched:
-    """Counts with a sum of squares below ``value``, and the bound on it."""
-    return _Search(takeovers, cap, evaluate, value, EFFORT_SQUARES).run()
+@dataclass(frozen=True, eq=False)
+class CountSearch:
+    """Searches for counts. Programs that were solved before are not solved again: a search that
+    goes on from what it found, and a second run on a plan, meet the same ones."""
+
+    solved: dict[tuple[object, ...], _Relaxed] = field(default_factory=dict)
+
+    def find(self, takeovers: Takeovers, cap: int, evaluate: Evaluate) -> Searched:
+        """Counts for which all levels can be at most ``cap``, or a proof that there are none."""
+        return _Search(self, takeovers, cap, evaluate, None, EFFORT_WORST).run()
+
+    def improve(self, takeovers: Takeovers, cap: int, evaluate: Evaluate, value: int) -> Searched:
+        """Counts with a sum of squares below ``value``, and the bound on it."""
+        return _Search(self, takeovers, cap, evaluate, value, EFFORT_SQUARES).run()
+
+    def relax(self, program: _Program, case: Takeovers, cap: int, *, squares: bool) -> _Relaxed:
+        """The program of a case, with the cap on levels."""
+        key = (program.key, case.low.tobytes(), case.high.tobytes(), cap, squares)
+        if key not in self.solved:
+            self.solved[key] = program.relax(case, cap, squares=squares)
+        return self.solved[key]
 
 
 class _Search:
     """``value``: the least sum of squares known, or None if any counts that keep the cap do."""
 
     def __init__(
-        self, takeovers: Takeovers, cap: int, evaluate: Evaluate, value: int | None, effort: int
+        self,
+        searches: CountSearch,
+        takeovers: Takeovers,
+        cap: int,
+        evaluate: Evaluate,
+        value: int | None,
+        effort: int,
     ) -> None:
+        self.searches = searches
         self.takeovers, self.cap, self.evaluate = takeovers, cap, evaluate
         self.value, self.effort = value, effort
         self.squares = value is not None
@@ -84,7 +110,7 @@ class _Search:
             if program.columns > MAX_COLUMNS or self.effort < 0:
                 relaxed = None
             else:
-                relaxed = program.relax(case, self.cap, squares=self.squares)
+                relaxed = self.searches.relax(program, case, self.cap, squares=self.squares)
             if relaxed is None:
                 proof.append(prices)
                 continue
@@ -149,7 +175,8 @@ def _nearest(case: Takeovers, held: Floats) -> Ints | None:
 
 class _Program:
     """The linear program of a case. Columns: the share of each group of equal items that picks an
-    option; the count of each slot; the level of each option's taker, in steps of rising cost."""
+    option; the count of each slot; the level of each option's taker, in steps of rising cost.
+    ``key``: equal for equal takeovers, in whatever order their picks are listed."""
 
     def __init__(self, takeovers: Takeovers) -> None:
         order = np.lexsort((takeovers.option, takeovers.item))
@@ -163,12 +190,11 @@ class _Program:
         self.group = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
         self.option = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
         self.count = np.array(list(groups.values()), dtype=np.int64)
+        self.key = _key(takeovers, item, option)
         self.columns = len(self.group) + takeovers.slots + (2 * _WINDOW + 2) * len(takeovers.holder)
 
-    def relax(
-        self, case: Takeovers, cap: int, *, squares: bool
-    ) -> tuple[Prices, int | None, Floats] | None:
-        """Prices, their bound and the counts [E]. If no levels within the cap exist, or without
+    def relax(self, case: Takeovers, cap: int, *, squares: bool) -> _Relaxed:
+        """The relaxation of the case. If no levels within the cap exist, or without
         ``squares``, the prices are those with scale 0."""
         if case.bound(cap, 0, *_no_prices(case)) is None:
             return Prices(*_no_prices(case), scale=0), None, case.low.astype(np.float64)
@@ -178,9 +204,7 @@ class _Program:
                 return found
         return self._solve(case, cap, elastic=True)
 
-    def _solve(
-        self, case: Takeovers, cap: int, *, elastic: bool
-    ) -> tuple[Prices, int | None, Floats] | None:
+    def _solve(self, case: Takeovers, cap: int, *, elastic: bool) -> _Relaxed:
         """``elastic``: the cap and the counts may be violated at a price of 1, and nothing else
         costs; otherwise the sum of squares."""
         groups, options, slots = len(self.count), len(case.holder), case.slots
@@ -258,22 +282,28 @@ def _solve_program(
 ) -> tuple[Floats, Floats] | None:
     """Values [columns] with the least cost and dual values [rows] of the equations with the
     coefficients ``entries`` (rows, columns, value); None if there are none."""
-    from ortools.linear_solver import pywraplp
+    from scipy.optimize import linprog
+    from scipy.sparse import csc_array
 
-    solver = pywraplp.Solver.CreateSolver("GLOP")
-    columns = [solver.NumVar(a, b, "") for a, b in zip(low.tolist(), high.tolist(), strict=True)]
-    rows = [solver.Constraint(value, value) for value in rhs.tolist()]
-    for row, column, value in entries:
-        for r, c in zip(row.tolist(), column.tolist(), strict=True):
-            rows[r].SetCoefficient(columns[c], value)
-    objective = solver.Objective()
-    for variable, value in zip(columns, cost.tolist(), strict=True):
-        objective.SetCoefficient(variable, value)
-    objective.SetMinimization()
-    if solver.Solve() != pywraplp.Solver.OPTIMAL:
+    row, column = (np.concatenate(part) for part in list(zip(*entries, strict=True))[:2])
+    value = np.repeat([value for *_, value in entries], [len(rows) for rows, *_ in entries])
+    matrix: Any = csc_array((value, (row, column)), shape=(len(rhs), len(cost)))
+    limits: Any = np.column_stack((low, high))
+    solved = linprog(cost, A_eq=matrix, b_eq=rhs, bounds=limits, method="highs-ds")
+    if solved.status != 0 or solved.x is None:
         return None
-    values = np.array([variable.solution_value() for variable in columns])
-    return values, np.array([row.dual_value() for row in rows])
+    return solved.x, solved.eqlin.marginals
+
+
+def _key(takeovers: Takeovers, item: Ints, option: Ints) -> bytes:
+    """A digest of the takeovers without their ranges; ``item``, ``option`` [A] in order."""
+    digest = hashlib.blake2b(digest_size=32)
+    one = takeovers
+    for part in (item, option, one.holder, one.taker, one.base, one.fixed):
+        digest.update(np.array(part.shape).tobytes())
+        digest.update(np.ascontiguousarray(part, dtype=np.int64).tobytes())
+    digest.update(np.array([one.items, one.total]).tobytes())
+    return digest.digest()
 
 
 def _no_prices(case: Takeovers) -> tuple[Ints, Ints]:

@@ -26,7 +26,6 @@ from partage.brokers.problem import Problem
 from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
 from partage.flow.selection import least_level, overflow_prices, pick_pairs
 from partage.flow.sorting import numbered
-from partage.flow.takeover_counts import better_counts, find_counts
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -114,6 +113,7 @@ class Orders:
         self, problem: Problem, choices: Choices, lists: Ints, leader: Ints, price: Ints | None
     ) -> None:
         slots = len(choices.base)
+        self.searches = problem.searches
         self.rows = np.flatnonzero(leader >= 0)
         item, first, second = choices.pairs()
         self.counts = choices.base + np.bincount(leader[self.rows], minlength=slots)
@@ -147,6 +147,7 @@ class Orders:
         next_today = problem.broker_slot[next_live(before[choices.open], problem.usable)]
         leader_change = (self.first != today[row]).astype(np.int64)
         order_change = leader_change | (self.second != next_today[row])
+        self.picked: dict[tuple[bytes, int], tuple[Ints, Prices] | None] = {}
         self.changes = (leader_change, np.where(same_set[row], order_change, 0))
 
     @cached_property
@@ -171,6 +172,12 @@ class Orders:
 
     def best(self, counts: Ints, cap: int) -> tuple[Ints, Prices] | None:
         """The picks [I] for these counts, and their prices; None if the cap cannot be kept."""
+        key = (counts.tobytes(), cap)
+        if key not in self.picked:
+            self.picked[key] = self._pick(counts, cap)
+        return self.picked[key]
+
+    def _pick(self, counts: Ints, cap: int) -> tuple[Ints, Prices] | None:
         if self.fixed_level(counts) > cap:
             return None
         base = self.option_base(counts)
@@ -196,7 +203,7 @@ class Orders:
         floor: Proof = [self.excess_prices(counts, cap)]
         proven = proven_bound(self.takeovers, cap, floor) is None
         if self.open and not proven:
-            searched = find_counts(self.takeovers, cap, self.evaluate)
+            searched = self.searches.find(self.takeovers, cap, self.evaluate)
             if searched.counts is not None:
                 return searched.counts, ()
             floor = searched.proof
@@ -277,8 +284,9 @@ class _Chosen:
         proof = self.proof
         if not self.orders.open or proof.value == proof.joint:
             return None
-        searched = better_counts(
-            self.orders.takeovers, proof.worst, self.orders.evaluate, proof.value
+        orders = self.orders
+        searched = orders.searches.improve(
+            orders.takeovers, proof.worst, orders.evaluate, proof.value
         )
         if searched.counts is not None:
             return _Chosen(self.orders, searched.counts, searched.proof)
