@@ -135,16 +135,6 @@ def _levels(problem: Problem, placement: Placement) -> tuple[_Levels, _Levels]:
 
 
 @dataclass(frozen=True)
-class _Change:
-    """The list of an item becomes ``slots``; it gives x and takes y, or both are -1."""
-
-    item: int
-    slots: Ints
-    x: int = -1
-    y: int = -1
-
-
-@dataclass(frozen=True)
 class _Step:
     """Items [2 or 1] get lists; ``worth``: what it changes, the less the better."""
 
@@ -247,87 +237,90 @@ class _Search:
         return taken
 
     def _steps(self, item: int, racks: bool) -> Iterator[_Step]:
-        """The best step with each change of the item."""
-        for change in self._changes(item):
-            if self.tries >= _TRIES:
-                return
-            self.tries += 1
-            for items, lists in self._with_partners(change):
-                step = self._best(items, lists, racks)
-                if step is not None:
-                    yield step
+        """The best step with each other order of the item, and with each broker that it gives."""
+        for items, lists in self._candidates(item):
+            step = self._best(items, lists, racks)
+            if step is not None:
+                yield step
 
-    def _changes(self, item: int) -> Iterator[_Change]:
+    def _candidates(self, item: int) -> Iterator[tuple[Ints, Ints]]:
+        """Steps: items [N, 1 or 2], and their lists [N, 1 or 2, R]."""
         slots = self.on[item]
         held = int((slots >= 0).sum())
         if self.free[item]:
             for first in permutations(range(held), min(held, 3)):
-                if first != tuple(range(len(first))):
-                    rest = [k for k in range(len(slots)) if k not in first]
-                    changed = slots[[*first, *rest]]
-                    if changed[0] == slots[0] or self.leaders_may_change:
-                        yield _Change(item, changed)
-        if not self.sets_may_change:
-            return
-        for place in range(0 if self.leaders_may_change else 1, held):
-            x = int(slots[place])
-            for y in np.flatnonzero(~self.has[item]).tolist():
-                if self._keeps_racks(np.array([item]), x, y)[0]:
-                    changed = slots.copy()
-                    changed[place] = y
-                    yield _Change(item, changed, x, y)
+                rest = [k for k in range(len(slots)) if k not in first]
+                order = slots[[*first, *rest]]
+                if (order == slots).all() or not self._may_try(order[0] == slots[0]):
+                    continue
+                self.tries += 1
+                yield from self._reorderings(item, order)
+        if self.sets_may_change:
+            for place in range(0 if self.leaders_may_change else 1, held):
+                yield self._exchanges(item, place)
 
-    def _with_partners(self, change: _Change) -> Iterator[tuple[Ints, Ints]]:
-        """Steps: items [N, 1 or 2], and their lists [N, 1 or 2, R]."""
-        p, old, new = change.item, self.on[change.item], change.slots
-        if change.x >= 0:
-            leads = bool(new[0] != old[0])
-            for place in [0] if leads else range(1, self.on.shape[1]):
-                rows = np.flatnonzero(self.open & (self.on[:, place] == change.y))
-                rows = rows[~self.has[rows, change.x] & (rows != p)]
-                rows = rows[self._may_exchange(change, rows)]
-                lists = self.on[rows]
-                lists[:, place] = change.x
-                yield self._pairs(change, rows, lists)
-            return
-        if new[0] == old[0]:
-            yield np.array([[p]]), new[None, None, :]
-        # another partition gives what this one takes: leader for leader, follower for follower
-        place = 0 if new[0] != old[0] else 1
-        same = self.on[:, 0] == new[0] if place else True
+    def _may_try(self, same_leader: bool) -> bool:
+        return self.tries < _TRIES and (same_leader or self.leaders_may_change)
+
+    def _reorderings(self, item: int, order: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Another order of the item, alone or with another that gives what it takes: leader for
+        leader, follower for follower."""
+        old = self.on[item]
+        if order[0] == old[0]:
+            yield np.array([[item]]), order[None, None, :]
+        place = 0 if order[0] != old[0] else 1
+        same = self.on[:, 0] == order[0] if place else True
         rows = np.flatnonzero(
-            self.free & same & (self.on[:, place] == new[place]) & self.has[:, old[place]]
+            self.free & same & (self.on[:, place] == order[place]) & self.has[:, old[place]]
         )
-        rows = rows[rows != p]
+        rows = rows[rows != item]
+        if not len(rows):
+            return
         lists = _brought(self.on[rows], int(old[place]), place)
-        yield self._pairs(change, rows, lists)
+        yield _pairs(item, order, rows, lists)
         if place == 0:  # the one that now leads may come first, or a later one
             for late in range(2, self.on.shape[1]):
                 some = lists[:, late] >= 0
                 third = lists[some][:, late]
-                yield self._pairs(change, rows[some], _brought(lists[some], third, 1))
+                yield _pairs(item, order, rows[some], _brought(lists[some], third, 1))
 
-    def _pairs(self, change: _Change, rows: Ints, lists: Ints) -> tuple[Ints, Ints]:
-        items = np.column_stack((np.full(len(rows), change.item), rows))
-        own = np.broadcast_to(change.slots, lists.shape)
-        return items, np.stack((own, lists), axis=1)
+    def _exchanges(self, item: int, place: int) -> tuple[Ints, Ints]:
+        """The item gives x, at this place, to another partition and takes its broker y: at the
+        first place of both, or at a later one of both. In the order of y."""
+        x = int(self.on[item, place])
+        takes = np.flatnonzero(~self.has[item])
+        takes = takes[self._keeps_racks(np.full(len(takes), item), np.full(len(takes), x), takes)]
+        takes = takes[: max(_TRIES - self.tries, 0)]
+        self.tries += len(takes)
+        wanted = np.zeros(self.sharing.slots + 1, dtype=np.bool_)
+        wanted[takes] = True
+        able = self.open & ~self.has[:, x]
+        able[item] = False
+        columns = self.on[:, :1] if place == 0 else self.on[:, 1:]
+        row, column = np.nonzero(able[:, None] & wanted[columns])
+        y = columns[row, column]
+        order = np.lexsort((row, column, y))
+        order = order[self._may_exchange(item, x, y[order], row[order])]
+        row, y, at = row[order], y[order], column[order] + min(place, 1)
+        lists = self.on[row]
+        lists[np.arange(len(row)), at] = x
+        own = np.tile(self.on[item], (len(row), 1))
+        own[:, place] = y
+        return _pairs(item, own, row, lists)
 
-    def _keeps_racks(self, items: Ints, x: int, y: int) -> Bools:
+    def _keeps_racks(self, items: Ints, x: Ints, y: Ints) -> Bools:
         """[N] whether the items keep the rack rule when each takes y for x."""
-        zone = self.sharing.zone_of
+        zone = np.append(self.sharing.zone_of, -1)
         least, most = self._zone_limits
-        if zone[x] == zone[y]:
-            return np.ones(len(items), dtype=np.bool_)
-        slots = self.on[items]
-        zones = np.where(slots >= 0, zone[slots], -1)
-        in_x, in_y = ((zones == zone[slot]).sum(axis=1) for slot in (x, y))
-        return np.asarray((in_x > least[items]) & (in_y < most[items]))
+        of, to = zone[x], zone[y]
+        zones = zone[self.on[items]]
+        in_x, in_y = ((zones == one[:, None]).sum(axis=1) for one in (of, to))
+        return np.asarray((of == to) | ((in_x > least[items]) & (in_y < most[items])))
 
-    def _may_exchange(self, change: _Change, rows: Ints) -> Bools:
-        """[N] whether the rows may take x for y while the change's item takes y for x."""
-        p, x, y = change.item, change.x, change.y
+    def _may_exchange(self, p: int, x: int, y: Ints, rows: Ints) -> Bools:
+        """[N] whether the rows may take x for y [N] while the item p takes y for x."""
         sharing, own, count, size = self.sharing, self.own, self.count, self.sharing.size
-        of_p = int(own[p, x]) - int(own[p, y])  # moves that the item adds
+        of_p = own[p, x].astype(np.int64) - own[p, y]  # moves that the item adds
         of_rows = own[rows, y].astype(np.int64) - own[rows, x]
         f, g = sharing.family[p], sharing.family[rows]
         spread = count[f, y] - count[f, x] + count[g, x] - count[g, y] + 2
@@ -341,10 +334,12 @@ class _Search:
         )
         cheap = (of_p + of_rows == 0) & (of_p * size[p] + of_rows * size[rows] == 0)
         same = (f == g) | (spread <= 0)
-        return np.asarray(cheap & same & fits & self._keeps_racks(rows, y, x))
+        return np.asarray(cheap & same & fits & self._keeps_racks(rows, y, np.full(len(rows), x)))
 
     def _best(self, items: Ints, lists: Ints, racks: bool) -> _Step | None:
         """The best of N steps: items [N, k], and their lists [N, k, R]."""
+        if not len(items):
+            return None
         before = self.on[items]
         changes = [(one[:, :, 0] != self.today[items]).sum(axis=1) for one in (before, lists)]
         able = self.may_lead[items, lists[:, :, 0]].all(axis=1)
@@ -388,6 +383,12 @@ def _marked(slots: Ints, items: int, brokers: int) -> Bools:
     row, column = np.nonzero(slots >= 0)
     marked[row, slots[row, column]] = True
     return marked
+
+
+def _pairs(item: int, own: Ints, rows: Ints, lists: Ints) -> tuple[Ints, Ints]:
+    """Steps of an item and one of the rows [N] each: its list ``own``, and theirs [N, R]."""
+    items = np.column_stack((np.full(len(rows), item), rows))
+    return items, np.stack((np.broadcast_to(own, lists.shape), lists), axis=1)
 
 
 def _brought(lists: Ints, slot: Ints | int, place: int) -> Ints:

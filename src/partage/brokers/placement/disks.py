@@ -98,7 +98,8 @@ Step = list[tuple[int, int, int]]
 class _Repair:
     """Sets under repair.
 
-    - ``sets`` [P, R]; ``holds``, ``owned`` [P, B]: brokers with a replica now, and originally
+    - ``sets`` [P, R]; ``holds``, ``owned`` [B, P]: partitions with a replica now, and originally
+    - ``on``: the chosen partitions on each broker, smallest first, as far as they were asked for
     - ``used``, ``disk`` [B]: bytes held, and the capacity; ``in_rack`` [P, racks]: replicas
     - ``least``, ``most`` [P]: replicas that a rack must have, and may have
     """
@@ -109,17 +110,18 @@ class _Repair:
         self.size = np.maximum(cluster.size_bytes, 0)
         known = cluster.disk_bytes >= 0
         self.disk = np.where(known, cluster.disk_bytes, np.iinfo(np.int64).max)
-        shape = (cluster.partitions, len(problem.usable))
+        brokers, partitions = len(problem.usable), cluster.partitions
         row, column = np.nonzero(replicas >= 0)
-        self.holds = np.zeros(shape, dtype=np.bool_)
-        self.holds[row, replicas[row, column]] = True
-        self.used = np.zeros(shape[1], dtype=np.int64)
+        self.holds = np.zeros((brokers, partitions), dtype=np.bool_)
+        self.holds[replicas[row, column], row] = True
+        self.on: dict[int, Ints] = {}
+        self.used = np.zeros(brokers, dtype=np.int64)
         np.add.at(self.used, replicas[row, column], self.size[row])
-        self.owned = cluster.holds()
-        self.in_rack = np.zeros((shape[0], len(cluster.rack_names) or 1), dtype=np.int64)
+        self.owned = np.ascontiguousarray(cluster.holds().T)
+        self.in_rack = np.zeros((partitions, len(cluster.rack_names) or 1), dtype=np.int64)
         np.add.at(self.in_rack, (row, cluster.rack[replicas[row, column]]), 1)
-        self.least = np.zeros(shape[0], dtype=np.int64)
-        self.most = np.zeros(shape[0], dtype=np.int64)
+        self.least = np.zeros(partitions, dtype=np.int64)
+        self.most = np.zeros(partitions, dtype=np.int64)
         self.least[problem.items], self.most[problem.items] = problem.sharing.item_bounds
 
     def apply(self, step: Step) -> None:
@@ -127,7 +129,9 @@ class _Repair:
         rack = self.problem.cluster.rack
         for row, old, new in step:
             self.sets[row, int(np.flatnonzero(self.sets[row] == old)[0])] = new
-            self.holds[row, old], self.holds[row, new] = False, True
+            self.holds[old, row], self.holds[new, row] = False, True
+            for broker in (old, new):
+                self.on.pop(broker, None)
             self.used[old] -= self.size[row]
             self.used[new] += self.size[row]
             self.in_rack[row, rack[old]] -= 1
@@ -169,7 +173,6 @@ class _Repair:
         back = self._added(come, other, full)
         for added in (-1, 0, 1):
             some = come[back == added]
-            some = some[np.lexsort((some, size[some]))]
             # the smallest that still leaves the other disk within its capacity relieves most
             place = np.searchsorted(size[some], size[leave] - min(free, 2**60))
             real = place < len(some)
@@ -184,16 +187,21 @@ class _Repair:
             yield key, [(int(rows[k]), full, other), (int(with_[k]), other, full)]
 
     def _may_go(self, here: int, there: int) -> Ints:
-        """Chosen rows on ``here`` and not on ``there`` that may move there by the rack rule."""
+        """Chosen rows on ``here`` and not on ``there`` that may move there by the rack rule,
+        smallest first."""
         problem = self.problem
-        rows = np.flatnonzero(self.holds[:, here] & ~self.holds[:, there] & problem.chosen)
+        if here not in self.on:
+            held = np.flatnonzero(self.holds[here] & problem.chosen)
+            self.on[here] = held[np.argsort(self.size[held], kind="stable")]
+        rows = self.on[here]
+        rows = rows[~self.holds[there, rows]]
         of, to = problem.cluster.rack[here], problem.cluster.rack[there]
         if not problem.cluster.rack_names or of == to:
-            return rows
+            return np.asarray(rows)
         fits = self.in_rack[rows, to] < self.most[rows]
         return np.asarray(rows[fits & (self.in_rack[rows, of] > self.least[rows])])
 
     def _added(self, rows: Ints, here: int, there: int) -> Ints:
         """Moves that going from ``here`` to ``there`` adds to the plan: -1, 0 or 1."""
-        gone = self.owned[rows, here].astype(np.int64)
-        return np.asarray(gone - self.owned[rows, there].astype(np.int64))
+        gone = self.owned[here, rows].astype(np.int64)
+        return np.asarray(gone - self.owned[there, rows].astype(np.int64))
