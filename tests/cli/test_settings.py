@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("no_variables")
 Run = Callable[..., Any]
 
 NOT_PATHS = {
-    *("DAYS", "DURATION", "FACTOR", "HOST:PORT", "HOURS", "ID", "ID:RACK", "N", "NAME", "NAME,…"),
+    *("DAYS", "DURATION", "FACTOR", "HOST:PORT", "HOURS", "ID", "ID:RACK,…", "N", "NAME", "NAME,…"),
     *(
         "ID,…",
         "ID:PATH",  # of a broker
@@ -36,7 +36,7 @@ NOT_PATHS = {
         "N|%",
         "N|TOPIC=N",
         "NUMBER",
-        "OLD=NEW",
+        "OLD=NEW,…",
         "PERCENT",
         "RACK,…",
         "RECORDS",

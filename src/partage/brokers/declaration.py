@@ -95,10 +95,14 @@ class _OneOfSeveralError(ValueError):
 
 
 def several(
-    read: Callable[[Any], One], pair: tuple[type, ...] = ()
+    read: Callable[[Any], One], pair: tuple[type, ...] = (), *, commas: bool = False
 ) -> Callable[[Any], tuple[One, ...]]:
     """Reads one value or a sequence of them. A tuple of the types ``pair`` is one, and a mapping
-    stands for its items."""
+    stands for its items. ``commas``: they separate values within a word."""
+
+    def words(given: Iterable[Any]) -> Iterable[Any]:
+        for one in given:
+            yield from one.split(",") if commas and isinstance(one, str) else [one]
 
     def read_all(given: Any) -> tuple[One, ...]:
         if isinstance(given, Mapping) and pair:
@@ -107,7 +111,7 @@ def several(
         if not alone and (isinstance(given, Mapping) or not isinstance(given, Iterable)):
             raise ValueError("expected one value or a sequence of them")
         values = []
-        for one in [given] if alone else given:
+        for one in words([given] if alone else given):
             try:
                 values.append(read(one))
             except ValueError as error:

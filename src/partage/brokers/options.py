@@ -102,27 +102,27 @@ class PlanOptions:
     that stands for it; None is the default."""
 
     add_broker: Option[NewBrokerWord | Sequence[NewBrokerWord], tuple[NewBroker, ...]] = Option(
-        several(NewBroker.of, pair=(int, str)),
+        several(NewBroker.of, pair=(int, str), commas=True),
         (),
         multiple=True,
-        metavar="ID:RACK",
-        help="Add an empty broker, with the capacity and disk that most brokers have.",
+        metavar="ID:RACK,…",
+        help="Add empty brokers, with the capacity and disk that most brokers have.",
         panel=WHAT_CHANGES,
     )
     remove_broker: Option[BrokerWord | Sequence[BrokerWord], tuple[int, ...]] = Option(
-        several(broker_id),
+        several(broker_id, commas=True),
         (),
         multiple=True,
-        metavar="ID",
-        help="Move all replicas off this broker.",
+        metavar="ID,…",
+        help="Move all replicas off these brokers.",
         panel=WHAT_CHANGES,
     )
     replace_broker: Option[Pair | Mapping[int, int] | Sequence[Pair], tuple[Replacement, ...]] = (
         Option(
-            several(Replacement.of, pair=(int, int)),
+            several(Replacement.of, pair=(int, int), commas=True),
             (),
             multiple=True,
-            metavar="OLD=NEW",
+            metavar="OLD=NEW,…",
             help="Move all replicas off OLD; add NEW in its rack unless it is listed.",
             panel=WHAT_CHANGES,
         )
