@@ -407,6 +407,47 @@ def test_a_removed_throttle_is_set_again(tmp_path: Path) -> None:
     assert scenario.notes == [SET_AGAIN]
 
 
+@pytest.mark.parametrize(("lag", "removal"), [(3, None), (12, None), (2, 6)])
+def test_throttles_that_brokers_do_not_report_yet_are_not_removed(
+    tmp_path: Path, lag: int, removal: int | None
+) -> None:
+    """Brokers report settings as they were some seconds ago; two waves, each with its lists."""
+    scenario = Scenario(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (2, 4))))
+    cluster = scenario.cluster
+    describe, alter = cluster.admin.describe_configs, cluster.admin.alter_configs
+    history: list[tuple[float, dict[tuple[str, str], dict[str, str]]]] = [(0.0, {})]
+
+    def keep() -> None:
+        history.append((cluster.now, {at: dict(own) for at, own in cluster.configs.items()}))
+
+    def altered(resources: Any, **options: Any) -> Any:
+        answer = alter(resources, **options)
+        keep()
+        return answer
+
+    def late(resources: Any, config_filter: str) -> Any:
+        now, cluster.configs = (
+            cluster.configs,
+            next(own for when, own in reversed(history) if when <= max(0.0, cluster.now - lag)),
+        )
+        try:
+            return describe(resources, config_filter=config_filter)
+        finally:
+            cluster.configs = now
+
+    cluster.admin.describe_configs = late  # type: ignore[method-assign]
+    cluster.admin.alter_configs = altered  # type: ignore[method-assign]
+
+    def remove() -> None:
+        cluster.configs["broker", "1"].clear()
+        keep()
+
+    if removal is not None:
+        cluster.at(removal, remove)
+    assert scenario.run() == Outcome("done")
+    assert scenario.notes == ([] if removal is None else [SET_AGAIN])
+
+
 def test_unreadable_throttles_do_not_count_as_removed(tmp_path: Path) -> None:
     """Those of the topic and of broker 3 cannot be read; that of broker 1 is set again."""
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2))))

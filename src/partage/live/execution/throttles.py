@@ -7,7 +7,9 @@ dirs has a separate rate, which is set while that happens.
 
 Whatever was set before is saved in the journal before it is changed, and restored exactly, also by
 a later run. Replica lists that others have set stay in force: ours are added to them. Some tools
-remove throttles that they take for leftovers: ``set_again`` puts them back.
+remove throttles that they take for leftovers: ``set_again`` puts them back. Brokers report a
+setting when they have learned of it, which may take seconds: only what was reported can have been
+removed.
 """
 
 from __future__ import annotations
@@ -51,6 +53,8 @@ class ReplicationThrottles:
     def __init__(self, admin: KafkaAdminClient, journal: Journal) -> None:
         self._admin, self._journal = admin, journal
         self._set = Throttles()
+        self._reported: set[int | str] = set()
+        """Brokers and topics that have reported what is set now."""
 
     def set(self, rate: int, changes: Iterable[Change], alive: Iterable[int]) -> None:
         """Limit the moves of these changes to ``rate`` bytes per second on each broker."""
@@ -65,38 +69,52 @@ class ReplicationThrottles:
         before = self._journal.saved_throttles
         for topic in topics:
             own = before.topics.get(topic, {})
-            self._set.topics[topic] = {
+            lists = {
                 LEADER_LIST: _merged(own.get(LEADER_LIST), senders[topic]),
                 FOLLOWER_LIST: _merged(own.get(FOLLOWER_LIST), receivers[topic]),
             }
+            if self._set.topics.get(topic) != lists:
+                self._reported.discard(topic)
+            self._set.topics[topic] = lists
         for broker in brokers | inside:
             limited = [
                 *(RATES if broker in brokers else ()),
                 *([LOG_DIR_RATE] * (broker in inside)),
             ]
             # int: a ``units.Rate`` is text like 50MB as a str
-            self._set.brokers[broker] = dict.fromkeys(limited, str(int(rate)))
+            rates = dict.fromkeys(limited, str(int(rate)))
+            if self._set.brokers.get(broker) != rates:
+                self._reported.discard(broker)
+            self._set.brokers[broker] = rates
         # lists before rates: a rate without a list limits nothing
         self._alter_topics({topic: self._set.topics[topic] for topic in topics})
         self._alter_brokers({broker: self._set.brokers[broker] for broker in brokers | inside})
 
     def set_again(self, alive: Iterable[int]) -> bool:
-        """Set again what others have removed; returns whether there was anything. Settings that
-        cannot be read now, as of a broker that is unreachable from here, are left to the next
-        call."""
+        """Set again what is not set; returns whether others have removed any of it: what a broker
+        has not reported yet, it may still learn. Settings that cannot be read now, as of a broker
+        that is unreachable from here, are left to the next call."""
         rates: dict[int, dict[str, str]] = {}
         lists: dict[str, dict[str, str]] = {}
-        for broker in sorted(set(self._set.brokers) & set(alive)):
+        brokers = set(self._set.brokers) & set(alive)
+        for broker in sorted(brokers):
             with suppress(kafka_errors.KafkaError):
                 now = read_throttles(self._admin, [broker], [])
                 if _differs(now.brokers.get(broker), own := self._set.brokers[broker]):
                     rates[broker] = own
+                else:
+                    self._reported.add(broker)
         with suppress(kafka_errors.KafkaError):
             wanted = self._set.topics
             now = read_throttles(self._admin, [], sorted(wanted))
             lists = {t: own for t, own in wanted.items() if _differs(now.topics.get(t), own)}
+            # any broker answers: all must have the rates, which were set after the lists
+            if brokers <= self._reported:
+                self._reported |= wanted.keys() - lists.keys()
         self._alter_topics(lists)
-        return bool(self._alter_brokers(rates)) or bool(lists)
+        removed = self._reported & {*self._alter_brokers(rates), *lists}
+        self._reported -= removed
+        return bool(removed)
 
     def restore(self, alive: Iterable[int]) -> list[int]:
         """Restore all saved throttles; returns the brokers that do not answer, whose throttles stay
