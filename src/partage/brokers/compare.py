@@ -218,6 +218,7 @@ def _in_another_order(problem: Problem) -> Problem:
         cluster.size_bytes[rows].tolist(),
         bytes_in=cluster.rates_in(at),
         bytes_out=cluster.rates_out(at),
+        copy_bytes=np.array(cluster.copy_list())[rows].tolist(),
     ).identified_as(cluster)
     # rates are by (topic, partition) ascending, in whatever order the input was
     other = Problem.resolve(shuffled, problem.options, problem.bytes_per_second)

@@ -200,7 +200,7 @@ class _Prices:
         if fate == "goes":
             return self._why_it_goes(broker, place, before, after, change)
         if problem.options.by_load:
-            copied = int(self.cluster.size_bytes[self.row])
+            copied = int(self.cluster.copied[self.row])
             does = (
                 f"coming copies {copied:,} bytes" if fate == "comes" else "staying copies nothing"
             )

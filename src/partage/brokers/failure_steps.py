@@ -320,6 +320,7 @@ class _Search:
     def _may_exchange(self, p: int, x: int, y: Ints, rows: Ints) -> Bools:
         """[N] whether the rows may take x for y [N] while the item p takes y for x."""
         sharing, own, count, size = self.sharing, self.own, self.count, self.sharing.size
+        copied = sharing.move_size
         of_p = own[p, x].astype(np.int64) - own[p, y]  # moves that the item adds
         of_rows = own[rows, y].astype(np.int64) - own[rows, x]
         f, g = sharing.family[p], sharing.family[rows]
@@ -332,7 +333,7 @@ class _Search:
             & (self.low[y] <= to_y)
             & (to_y <= self.high[y])
         )
-        cheap = (of_p + of_rows == 0) & (of_p * size[p] + of_rows * size[rows] == 0)
+        cheap = (of_p + of_rows == 0) & (of_p * copied[p] + of_rows * copied[rows] == 0)
         same = (f == g) | (spread <= 0)
         return np.asarray(cheap & same & fits & self._keeps_racks(rows, y, np.full(len(rows), x)))
 

@@ -209,6 +209,7 @@ def _problem(
         [*cluster.partition.tolist(), *numbers],
         [*cluster.replica_lists(), *[anywhere] * count],
         [*cluster.size_bytes.tolist(), *[-1] * count],
+        copy_bytes=[*cluster.copy_list(), *[-1] * count],
     )
     new = (grown.topic == grown.topics.index(topic)) & (grown.partition >= numbers.start)
     replicas = grown.replicas.copy()

@@ -130,7 +130,7 @@ class Plan:
         if (self.before.size_bytes < 0).all():
             return None
         rows, _ = new_replicas(self.before, self.after)
-        return int(np.maximum(self.before.size_bytes, 0)[rows].sum())
+        return int(self.before.copied[rows].sum())
 
     @property
     def leader_changes(self) -> int:
@@ -256,6 +256,7 @@ class Plan:
             "topic": before.topic.tolist(),
             "partition": before.partition.tolist(),
             "size_bytes": [None if s < 0 else s for s in before.size_bytes.tolist()],
+            **self._copy_column(),
             "bytes_per_second": None if rates is None else rates.tolist(),
             **self._rate_columns(),
             "chosen": problem.chosen.tolist(),
@@ -264,6 +265,12 @@ class Plan:
             "after": self.after.replica_lists(),
             **self._log_dir_columns(),
         }
+
+    def _copy_column(self) -> dict[str, list[int | None]]:
+        """What new replicas copy, where that is not always the size."""
+        if self.before.copy_bytes is None:
+            return {}
+        return {"copy_bytes": [None if c < 0 else c for c in self.before.copy_list()]}
 
     def _log_dir_columns(self) -> dict[str, list[list[int]]]:
         """Positions of log dirs, where known."""
@@ -443,10 +450,16 @@ def _placements(file: plan_file.PlanFile) -> tuple[Cluster, Cluster]:
         }
         for one in file.brokers
     ]
-    rows = zip(file.keys, part.size_bytes, part.before, strict=True)
+    rows = zip(file.keys, part.size_bytes, part.copies, part.before, strict=True)
     partitions = [
-        {"topic": topic, "partition": number, "replicas": replicas, "size_bytes": size}
-        for (topic, number), size, replicas in rows
+        {
+            "topic": topic,
+            "partition": number,
+            "replicas": replicas,
+            "size_bytes": size,
+            "copy_bytes": copied,
+        }
+        for (topic, number), size, copied, replicas in rows
     ]
     value = {"brokers": brokers, "partitions": partitions, "clients": file.clients}
     cluster = Cluster.from_json(value, directory.MARKER)

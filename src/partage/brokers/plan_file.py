@@ -94,6 +94,18 @@ class PlanPartitions(msgspec.Struct, frozen=True):
     bytes_out_per_second: list[float] | None = None
     log_dirs_before: list[list[int]] | None = None
     log_dirs_after: list[list[int]] | None = None
+    copy_bytes: list[Int64 | None] | None = None
+
+    @property
+    def copies(self) -> list[Int64 | None]:
+        """Bytes that a new replica of each partition copies, None where that is its size."""
+        return self.copy_bytes or [None] * len(self.topic)
+
+    @property
+    def to_copy(self) -> list[Int64 | None]:
+        """Bytes that a new replica of each partition copies, None where not known."""
+        pairs = zip(self.copies, self.size_bytes, strict=True)
+        return [size if copied is None else copied for copied, size in pairs]
 
 
 class FailureFigures(msgspec.Struct, frozen=True):

@@ -29,13 +29,13 @@ def moves_table(before: Cluster, after: Cluster, waves: Sequence[Wave]) -> Colum
             leaving = [int(broker) for broker in had if broker not in has]
             for broker in (int(broker) for broker in has if broker not in had):
                 source = leaving.pop(0) if leaving else None
-                size = int(before.size_bytes[row])
+                size = int(before.copied[row]) if before.size_bytes[row] >= 0 else None
                 values = (
                     before.topics[before.topic[row]],
                     int(before.partition[row]),
                     None if source is None else int(before.broker_ids[source]),
                     int(before.broker_ids[broker]),
-                    None if size < 0 else size,
+                    size,
                     number,
                 )
                 for column, value in zip(columns.values(), values, strict=True):

@@ -59,9 +59,19 @@ def _with_tiers(problem: Problem) -> Problem:
     if tiered:
         problem.loads.append(
             f"sizes of {plural(len(tiered), 'topic')} with remote storage ({listed(tiered, 3)}): "
-            "what is on brokers, and a move copies"
+            f"what is on brokers, and {_copied_of(problem.cluster)}"
         )
     return problem
+
+
+def _copied_of(cluster: Cluster) -> str:
+    if cluster.copy_bytes is None:
+        return "a move copies"
+    some = int((cluster.copy_bytes >= 0).sum())
+    return (
+        f"a move copies; of {plural(some, 'partition')} it copies only what is not uploaded yet "
+        "(copy_bytes; snapshots estimate it from offsets)"
+    )
 
 
 def _sized(

@@ -223,6 +223,7 @@ class Problem:
             zoned=bool(cluster.rack_names) and len(racks) < slots,
             size=np.maximum(cluster.size_bytes[items], 0),
             base_size=base_size,
+            copied=None if cluster.copy_bytes is None else cluster.copied[items],
         )
 
     @cached_property

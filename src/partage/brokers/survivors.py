@@ -189,8 +189,8 @@ class _Exchanges:
         sharing, own, count = self.sharing, self.own, self.count
         of_p = int(own[p, x]) - int(own[p, y])  # moves that p adds
         of_rows = own[rows, y].astype(np.int64) - own[rows, x]
-        size = sharing.size
-        moved = of_p * size[p] + of_rows * size[rows]
+        size, copied = sharing.size, sharing.move_size
+        moved = of_p * copied[p] + of_rows * copied[rows]
         f, g = sharing.family[p], sharing.family[rows]
         spread = count[f, y] - count[f, x] + count[g, x] - count[g, y] + 2
         same = (f == g) | (spread == 0)

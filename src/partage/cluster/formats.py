@@ -55,6 +55,8 @@ class ClusterColumns:
     - ``bytes_in``, ``bytes_out``: bytes per second produced and consumed, None where not given;
       empty: this form has none
     - ``racks_known``: False where the form has no place for racks
+    - ``copy_bytes``: bytes that a new replica copies, ``UNKNOWN`` where not given; empty: this form
+      has none
     - ``topic_ids``: Kafka's ids of topics, where given
     - ``log_dirs``: paths in the order of the replicas, None where not given; empty: this form has
       none
@@ -78,6 +80,7 @@ class ClusterColumns:
     log_dirs: Sequence[Sequence[str] | None] = ()
     clients: ClientsEntry | None = None
     tiered: Mapping[str, int | None] = field(default_factory=dict)
+    copy_bytes: Sequence[int] = ()
 
 
 Shares: TypeAlias = dict[
@@ -111,6 +114,7 @@ class PartitionEntry(Struct):
 
 class _SizedPartition(PartitionEntry):
     size_bytes: Size | None = None
+    copy_bytes: Size | None = None
     bytes_in_per_second: BytesPerSecond | None = None
     bytes_out_per_second: BytesPerSecond | None = None
     log_dirs: list[str] | None = None
@@ -238,6 +242,7 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         bytes_in=[row.bytes_in_per_second for row in rows],
         bytes_out=[row.bytes_out_per_second for row in rows],
         log_dirs=[row.log_dirs for row in rows],
+        copy_bytes=[UNKNOWN if row.copy_bytes is None else int(row.copy_bytes) for row in rows],
         clients=file.clients,
         tiered={
             topic: _whole(one.local_retention_bytes) for topic, one in file.tiered_topics.items()

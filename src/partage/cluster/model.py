@@ -9,7 +9,7 @@ its position in ``broker_ids`` and a topic its position in ``topics``; a replica
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -53,6 +53,8 @@ class Cluster:
     - ``topic``, ``partition``: [P] index into ``topics`` and Kafka's partition number
     - ``replicas``: [P, R] broker positions, preferred leader first, -1 after the last
     - ``size_bytes``: [P] bytes of one replica, -1 where unknown
+    - ``copy_bytes``: [P] bytes that a new replica copies, where it need not copy all of them, else
+      -1; None where no partition has any
     - ``bytes_in``, ``bytes_out``: [P] bytes per second that producers write and consumers read, NaN
       where unknown; None where no partition has one
     - ``cluster_id``, ``topic_ids`` (by name): Kafka's ids, where known (from a snapshot)
@@ -83,6 +85,7 @@ class Cluster:
     log_dirs: Ints | None = None
     clients: Clients | None = None
     tiered: Mapping[str, int | None] = field(default_factory=dict)
+    copy_bytes: Ints | None = None
 
     # ------------------------------------------------------------------ reading
 
@@ -129,6 +132,7 @@ class Cluster:
             columns.bytes_out,
             columns.log_dirs,
             may_be_empty,
+            columns.copy_bytes,
         )
         ids, tiered = columns.topic_ids, columns.tiered
         clients = None
@@ -160,9 +164,10 @@ class Cluster:
         bytes_out: Sequence[float | None] = (),
         log_dirs: Sequence[Sequence[str] | None] = (),
         may_be_empty: bool = False,
+        copy_bytes: Sequence[int] = (),
     ) -> Cluster:
         """Validate and sort: one entry per partition in each sequence, brokers named by id. Rates
-        (``bytes_in``, ``bytes_out``) and ``log_dirs`` may be empty."""
+        (``bytes_in``, ``bytes_out``), ``log_dirs`` and ``copy_bytes`` may be empty."""
         ordered = _checked_brokers(brokers, where)
         ids = np.array([broker.id for broker in ordered], dtype=np.int64)
         count = len(partitions)
@@ -235,6 +240,7 @@ class Cluster:
             bytes_in=_rates(bytes_in, order),
             bytes_out=_rates(bytes_out, order),
             log_dirs=log_dir_positions(ordered, replicas, log_dirs, named, where, order),
+            copy_bytes=_copies(copy_bytes, size, named, where, order),
         )
 
     # ------------------------------------------------------------------ shapes and columns
@@ -261,6 +267,14 @@ class Cluster:
             [UNKNOWN if b.disk_bytes is None else b.disk_bytes for b in self.brokers],
             dtype=np.int64,
         )
+
+    @cached_property
+    def copied(self) -> Ints:
+        """[P] bytes that a new replica copies, 0 where unknown."""
+        size = np.maximum(self.size_bytes, 0)
+        if self.copy_bytes is None:
+            return size
+        return np.asarray(np.where(self.copy_bytes >= 0, self.copy_bytes, size))
 
     @cached_property
     def rack_names(self) -> tuple[str, ...]:
@@ -318,8 +332,9 @@ class Cluster:
         return replace(self, replicas=np.ascontiguousarray(replicas[:, :width]), log_dirs=None)
 
     def with_sizes(self, size_bytes: Ints) -> Cluster:
-        """The same cluster with other replica sizes [P]."""
-        return replace(self, size_bytes=size_bytes)
+        """The same cluster with other replica sizes [P]; a new replica copies no more than that."""
+        copies = None if self.copy_bytes is None else np.minimum(self.copy_bytes, size_bytes)
+        return replace(self, size_bytes=size_bytes, copy_bytes=copies)
 
     def with_sizes_of(self, sizes: Mapping[tuple[str, int], int], where: str) -> Cluster:
         """The same cluster with these replica sizes by (topic, partition number); other partitions
@@ -396,15 +411,17 @@ class Cluster:
             "partitions": [
                 {"topic": self.topics[t], "partition": p, "replicas": r}
                 | ({} if s == UNKNOWN else {"size_bytes": s})
+                | ({} if c == UNKNOWN else {"copy_bytes": c})
                 | ({} if i is None else {"bytes_in_per_second": i})
                 | ({} if o is None else {"bytes_out_per_second": o})
                 | ({} if self.log_dirs is None else {"log_dirs": self.log_dir_paths(row)})
-                for row, (t, p, r, s, i, o) in enumerate(
+                for row, (t, p, r, s, c, i, o) in enumerate(
                     zip(
                         self.topic.tolist(),
                         self.partition.tolist(),
                         self.replica_lists(),
                         self.size_bytes.tolist(),
+                        self.copy_list(),
                         self.rates_in(),
                         self.rates_out(),
                         strict=True,
@@ -412,6 +429,10 @@ class Cluster:
                 )
             ],
         }
+
+    def copy_list(self) -> list[int]:
+        """What a new replica of each partition copies, ``UNKNOWN`` where that is its size."""
+        return [UNKNOWN] * self.partitions if self.copy_bytes is None else self.copy_bytes.tolist()
 
     def rates_in(self, rows: Ints | slice = slice(None)) -> list[float | None]:
         """Bytes per second that the partitions ``rows`` receive, None where not known."""
@@ -557,6 +578,22 @@ def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...
 def _check_total(size: Ints, factor: Ints, where: str) -> None:
     if float(np.maximum(size, 0).astype(np.float64) @ factor) > MAX_BYTES:
         raise InputError(where, "the sizes of all replicas add up to more than an exbibyte")
+
+
+def _copies(
+    copies: Sequence[int], size: Ints, named: Callable[[int], str], where: str, order: Ints
+) -> Ints | None:
+    """[P] what new replicas copy in the ``order`` of the rows; None if that is always the size."""
+    if all(one == UNKNOWN for one in copies):
+        return None
+    found = np.array(copies, dtype=np.int64)
+    if (found > size).any():
+        row = int(np.flatnonzero(found > size)[0])
+        limit = (
+            "without size_bytes" if size[row] == UNKNOWN else f"more than size_bytes {size[row]}"
+        )
+        raise InputError(where, f"{named(row)}: copy_bytes {found[row]} {limit}")
+    return found[order]
 
 
 def _rates(rates: Sequence[float | None], order: Ints) -> Floats | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,11 @@ Bools = npt.NDArray[np.bool_]
 
 _CELLS = 4_000_000
 _SAFE = 2**40
+_FITS = 2**62
+_BEYOND = 2**200
+
+PARTS = 1024
+"""Where a move copies less than the size, a byte of the size may cost a part of a byte."""
 
 
 def level_bound(
@@ -71,13 +77,15 @@ def moved_bound(
     low: Ints,
     high: Ints,
     price: Ints,
+    copied: Ints | None = None,
 ) -> int:
     """A lower bound on the total size moved to slots that do not hold the item today (``current``:
     item, slot), over all assignments with every load between ``low`` and ``high`` [E].
 
     Each item chooses its cheapest slots, at ``price`` [E] a byte and 1 more on slots that do not
     hold it today; each slot chooses the load in its band that pays most. Prices are integers of any
-    sign.
+    sign. Where a move copies other than the ``size``, the bound is one on the sum of ``copied``
+    [I], and prices are parts of 1 / ``PARTS``.
     """
     slots = len(zone)
     # not np.abs: there is no 64-bit +(2**63)
@@ -90,24 +98,39 @@ def moved_bound(
     step = max(1, _CELLS // slots)
     for start in range(0, len(size), step):
         stop = min(len(size), start + step)
-        cost = np.repeat(price[None, :] + 1, stop - start, axis=0)
+        new = np.ones((stop - start, slots), dtype=np.int64)
         a, b = np.searchsorted(current_item, (start, stop))
-        cost[current_item[a:b] - start, current_slot[a:b]] -= 1
-        per_byte = _cheapest(cost, members, demand[start:stop], least[start:stop], most[start:stop])
-        total += _dot(size[start:stop], per_byte)
+        new[current_item[a:b] - start, current_slot[a:b]] = 0
+        each, rules = size[start:stop], (demand[start:stop], least[start:stop], most[start:stop])
+        if copied is None:
+            total += _dot(each, _cheapest(price[None, :] + new, members, *rules))
+        else:
+            paid = _paid(each, price, copied[start:stop], new, int(demand.max()))
+            total += sum(_cheapest(paid, members, *rules).tolist())
     for p, a, b, fixed in zip(
         price.tolist(), low.tolist(), high.tolist(), base_size.tolist(), strict=True
     ):
         total -= max(p * (a - fixed), p * (b - fixed))
-    return max(total, 0)
+    return max(total if copied is None else -(-total // PARTS), 0)
 
 
-def _cheapest(cost: Ints, members: list[Ints], demand: Ints, least: Ints, most: Ints) -> Ints:
+def _paid(size: Ints, price: Ints, copied: Ints, new: Ints, slots: int) -> npt.NDArray[Any]:
+    """[I, E] what each item pays on each slot; in Python's integers where 64 bits may not hold what
+    it pays on so many."""
+    largest = int(size.max(initial=0)) * int(np.abs(price).max(initial=0))
+    if (largest + PARTS * int(copied.max(initial=0))) * slots >= _FITS:
+        size, copied = size.astype(object), copied.astype(object)
+    return np.asarray(size[:, None] * price + PARTS * copied[:, None] * new)
+
+
+def _cheapest(
+    cost: npt.NDArray[Any], members: list[Ints], demand: Ints, least: Ints, most: Ints
+) -> npt.NDArray[Any]:
     """[I] cost of each item's cheapest slots: ``least`` of every zone, then the cheapest of the
     rest, at most ``most`` per zone."""
-    paid = np.zeros(len(cost), dtype=np.int64)
-    far = np.iinfo(np.int64).max
-    left: list[Ints] = []
+    paid = np.zeros(len(cost), dtype=cost.dtype)
+    far = np.iinfo(np.int64).max if cost.dtype != object else _BEYOND
+    left: list[npt.NDArray[Any]] = []
     for slots in members:
         ranked = np.sort(cost[:, slots], axis=1)
         place = np.arange(len(slots))[None, :]
@@ -119,7 +142,7 @@ def _cheapest(cost: Ints, members: list[Ints], demand: Ints, least: Ints, most: 
     chosen = np.where(np.arange(pool.shape[1])[None, :] < rest[:, None], pool, 0)
     if (chosen == far).any():
         raise ValueError("an item has too few slots")
-    return np.asarray(paid + chosen.sum(axis=1), dtype=np.int64)
+    return np.asarray(paid + chosen.sum(axis=1))
 
 
 def _dot(a: Ints, b: Ints) -> int:

@@ -45,8 +45,8 @@ def print_pending_changes(
     left = [plan.changes[key] for key, status in statuses.items() if status.value != "done"]
     moves = sum(len(change.adding) for change in left)
     between = sum(len(change.between_log_dirs) for change in left)
-    sizes = [change.size_bytes for change in left if change.copying]
-    size = None if None in sizes else sum(len(c.copying) * (c.size_bytes or 0) for c in left)
+    sizes = [change.bytes_to_copy for change in left]
+    size = None if None in sizes else sum(one or 0 for one in sizes)
     waves = sum(any(statuses[key].value != "done" for key in wave) for wave in plan.waves)
     done = len(statuses) - len(left)
     verb = "change" if plan.direction == "forward" else "roll back"

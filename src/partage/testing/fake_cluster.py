@@ -47,6 +47,8 @@ class _Partition:
     fetched: dict[int, float] = field(default_factory=dict)
     first_offset: int = 0
     next_offset: int = 0
+    local_offset: int = 0
+    uploaded_offset: int = -1
 
     @property
     def target(self) -> list[int]:
@@ -390,7 +392,12 @@ class FakeAdminClient:
                 raise kafka_errors.UnknownTopicOrPartitionError
             if one.leader is None:
                 raise kafka_errors.NotLeaderForPartitionError
-            offset = one.first_offset if spec == OffsetSpec.EARLIEST else one.next_offset
+            offset = {
+                OffsetSpec.EARLIEST: one.first_offset,
+                OffsetSpec.EARLIEST_LOCAL: max(one.first_offset, one.local_offset),
+                OffsetSpec.LATEST_TIERED: one.uploaded_offset,
+                OffsetSpec.LATEST: one.next_offset,
+            }[spec]
             found[at] = OffsetAndTimestamp(offset, -1, -1)
         return found
 

@@ -4,14 +4,17 @@ predicts, the part on brokers."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("kafka")
 
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import TopicAuthorizationFailedError
 
 import partage
 from partage.cluster import Cluster
@@ -29,6 +32,7 @@ SETTINGS = {
     "segment.bytes": str(SEGMENT),
 }
 WRITTEN = 12_000_000
+SETTING = "follower.fetch.last.tiered.offset.enable"
 
 
 @pytest.fixture(scope="module")
@@ -72,24 +76,85 @@ def copied(admin: KafkaAdminClient, target: int) -> int:
     return logs_of(admin)[1][target]
 
 
-def test_marks_and_limits() -> None:
+def skipping(brokers: Iterable[int]) -> FakeCluster:
+    """A cluster with topics that have remote storage, and brokers that start at the last tiered
+    offset."""
     cluster = FakeCluster({(topic, 0): (1, 2) for topic in ("all", "limited", "plain")}, [1, 2])
     enabled = {"remote.storage.enable": "true"}
     cluster.configs = {
         ("topic", "all"): enabled,
         ("topic", "limited"): {**enabled, "retention.bytes": "700"},
         ("topic", "plain"): {"remote.storage.enable": "false", "retention.bytes": "700"},
-        ("broker", "2"): {"follower.fetch.last.tiered.offset.enable": "true"},
     }
+    for broker in brokers:
+        cluster.configs["broker", str(broker)] = {SETTING: "true"}
+    return cluster
+
+
+def test_marks_and_limits() -> None:
+    cluster = skipping([2])
     taken = take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep)
     assert taken.tiered == {"all": None, "limited": 700}
     assert taken.cluster().tiered == taken.tiered
+    assert taken.cluster().copy_bytes is None
     (warning,) = taken.warnings
-    assert warning.startswith("new replicas on brokers 2 start at the last tiered offset of topics")
+    assert warning.startswith("new replicas on brokers 2, not on others, start at the last tiered")
     del cluster.configs["broker", "2"]
     assert take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep).warnings == ()
     without = take_snapshot(cluster.admin, groups=False, throttles=False, sleep=cluster.sleep)
     assert "tiered_topics" not in without.to_json()
+
+
+@pytest.mark.parametrize(
+    ("local", "uploaded", "end", "copied"),
+    [
+        (0, 799, 1000, 200_000),  # all is on brokers, the first 800 of 1,000 also uploaded
+        (500, 799, 1000, 400_000),  # 200 of the last 500 are not uploaded
+        (500, 999, 1000, 0),
+        (500, 499, 1000, None),  # just what is on brokers is not uploaded: all of it
+        (0, -1, 1000, None),  # nothing is uploaded
+        (1000, 999, 1000, None),  # no record is on brokers
+        (997, 998, 1000, 333_334),  # rounded up
+    ],
+)
+def test_what_new_replicas_copy(local: int, uploaded: int, end: int, copied: int | None) -> None:
+    cluster = skipping([1, 2])
+    for topic in ("all", "plain"):
+        cluster.resize((topic, 0), 1_000_000)
+        one = cluster._partitions[topic, 0]
+        one.local_offset, one.uploaded_offset, one.next_offset = local, uploaded, end
+    taken = take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep)
+    found = {one.topic: one.copy_bytes for one in taken.partitions}
+    assert found["plain"] is None
+    assert found["limited"] is None
+    assert (found["all"] if found["all"] != 1_000_000 else None) == copied
+    assert taken.warnings == ()
+    if copied is not None:
+        read = taken.cluster()
+        assert read.copied[read.row_of["all", 0]] == copied
+
+
+def test_topics_whose_offsets_cannot_be_read_count_in_full() -> None:
+    cluster = skipping([1, 2])
+    for topic in ("all", "limited"):
+        one = cluster._partitions[topic, 0]
+        one.uploaded_offset, one.next_offset = 49, 100
+    answer = cluster.admin.list_partition_offsets
+
+    def refusing(specs: dict[TopicPartition, Any], **options: Any) -> Any:
+        if any(at.topic == "all" for at in specs):
+            raise TopicAuthorizationFailedError("all")
+        return answer(specs, **options)
+
+    cluster.admin.list_partition_offsets = refusing  # type: ignore[method-assign, assignment]
+    taken = take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep)
+    assert {one.topic: one.copy_bytes for one in taken.partitions} == {
+        "all": None,
+        "limited": 5_000_000,
+        "plain": None,
+    }
+    (warning,) = taken.warnings
+    assert warning.startswith("topic all: what is uploaded cannot be read, moves count all of")
 
 
 @pytest.mark.kafka
@@ -108,7 +173,7 @@ def test_a_move_copies_what_is_on_brokers(sandbox: TieredSandbox, admin: KafkaAd
     assert taken.tiered == {"logs": LOCAL}
     assert taken.to_json()["tiered_topics"] == {"logs": {"local_retention_bytes": LOCAL}}
     (warning,) = taken.warnings
-    assert warning.startswith("new replicas on brokers 3 start at the last tiered offset")
+    assert warning.startswith("new replicas on brokers 3, not on others, start at the last tiered")
     remote = Path(sandbox.directory).parent / "remote"
     stored = sum(file.stat().st_size for file in remote.rglob("*.log"))
     assert stored > WRITTEN - LOCAL
@@ -118,6 +183,12 @@ def test_a_move_copies_what_is_on_brokers(sandbox: TieredSandbox, admin: KafkaAd
     assert expected == sizes[1]
     assert copied(admin, 2) == pytest.approx(expected, rel=0.02)
 
-    # from the last tiered offset on: at most what is not uploaded yet, the active segment
-    expected = predicted(logs_of(admin)[0], 2, TieredSandbox.SKIPPING)
-    assert 0 < copied(admin, TieredSandbox.SKIPPING) <= SEGMENT < expected
+    # with the setting on all brokers, a new replica copies only what is not uploaded
+    for broker in (1, 2):
+        resource = ConfigResource(ConfigResourceType.BROKER, str(broker), {SETTING: "true"})
+        admin.alter_configs([resource])
+    until(lambda: logs_of(admin)[0].warnings == ())
+    taken, sizes = logs_of(admin)
+    expected = predicted(taken, 2, TieredSandbox.SKIPPING)
+    assert 0 < expected <= SEGMENT < sizes[2]
+    assert copied(admin, TieredSandbox.SKIPPING) == pytest.approx(expected, rel=0.02)

@@ -129,7 +129,7 @@ def _wrong_totals(
         row = plan.row_of.get(partition)
         new = len(set(brokers) - set([] if row is None else plan.before[row]))
         moves += new
-        total += 0 if row is None else new * int(plan.size[row])
+        total += 0 if row is None else new * int(plan.copied[row])
     counted = {"partitions": len(lists), "moves": moves, "bytes": total if plan.sized else None}
     for key, value in counted.items():
         if not identical(wave[key], value):

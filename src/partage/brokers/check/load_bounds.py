@@ -46,8 +46,8 @@ def load_bounds(plan: PlanColumns, found: Recount) -> None:
         return
     found.values["bytes moved"] = plan.bytes_moved
     found.values["moves"] = plan.moves
-    size = np.array(columns.items["disk"], dtype=np.int64)
-    for name, cost in (("bytes moved", size), ("moves", np.ones_like(size))):
+    copied = columns.copied
+    for name, cost in (("bytes moved", copied), ("moves", np.ones_like(copied))):
         stage = plan.stages[name]
         found.compare_bound(stage, _least_cost(columns, stage["prices"], cost, excess))
 

@@ -104,6 +104,11 @@ class LoadColumns:
         rows = self.model.items.tolist()
         return {name: [load[row] for row in rows] for name, load in self.load.items()}
 
+    @property
+    def copied(self) -> Ints:
+        """[I] what a new replica of each chosen partition copies."""
+        return self.plan.copied[self.model.items].astype(np.int64)
+
     # -- the bands that the options ask for
 
     def capacity(self, name: str) -> list[Fraction]:

@@ -65,7 +65,8 @@ class PlanColumns:
     - ``slots`` [E]: positions of the usable brokers; ``slot_of`` [B + 1]: the inverse, -1 for the
       others and for padding
     - ``topics``: names; ``topic``, ``number``, ``names``, ``chosen``, ``factor`` (replicas asked
-      for), ``size`` (bytes, 0 where unknown) [P]; ``rates``: bytes per second [P] or None
+      for), ``size`` (bytes, 0 where unknown), ``copied`` (of these, by a new replica) [P];
+      ``rates``: bytes per second [P] or None
     - ``bytes_in``, ``bytes_out`` [P]: bytes per second, where known, else empty
     - ``before``, ``after``: broker ids of each partition, preferred leader first
     - ``digest``: SHA-256 (hex) of plan.json, where it was read
@@ -133,6 +134,11 @@ class PlanColumns:
         self.chosen = np.array(part["chosen"], dtype=np.bool_)
         self.factor = np.array(part["replication_factor"], dtype=np.int64)
         self.size = np.array([0 if s is None else s for s in part["size_bytes"]], dtype=object)
+        copies = part.get("copy_bytes") or [None] * count
+        pairs = zip(copies, self.size.tolist(), strict=True)
+        self.copied = np.array([s if c is None else c for c, s in pairs], dtype=object)
+        if (self.copied > self.size).any():
+            raise MalformedError(f"{MARKER}: partitions.copy_bytes: more than size_bytes")
         self.sized = any(s is not None for s in part["size_bytes"])
         self.rates = part["bytes_per_second"]
         given = [part.get(f"bytes_{way}_per_second") for way in ("in", "out")]
@@ -194,7 +200,7 @@ class PlanColumns:
     @property
     def bytes_moved(self) -> int:
         """Bytes of these replicas."""
-        return sum((self.size * self.new_replicas).tolist())
+        return sum((self.copied * self.new_replicas).tolist())
 
     @cached_property
     def between_log_dirs(self) -> list[dict[int, tuple[int, int]]]:

@@ -71,6 +71,7 @@ _PARTITIONS: Schema = {
     "topic": [COUNT],
     "partition": [INT_32],
     "size_bytes": [OrNull(BYTES)],
+    "copy_bytes?": [OrNull(BYTES)],
     "bytes_per_second": OrNull([RATE]),
     "bytes_in_per_second?": [RATE],
     "bytes_out_per_second?": [RATE],

@@ -29,7 +29,7 @@ def least_bytes(columns: LoadColumns, prices: dict[str, Any], excess: dict[str, 
     slots = len(model.plan.slots)
     price = {name: unpack(prices["resources"][name], slots) for name in RESOURCES}
     load = {name: as_array(columns.items, (name,))[0] for name in RESOURCES}
-    size = load["disk"] * scale
+    size = columns.copied * scale
     _check_sums(load, price, scale, int(model.demand.max(initial=0)) + 1)
     today = np.zeros((len(size), slots), dtype=np.bool_)
     today[model.sits] = True

@@ -66,6 +66,13 @@ class _Sizes:
         return total
 
     @property
+    def copied(self) -> Ints | None:
+        """[I] what new replicas of the movable items copy; None where that is always the size."""
+        if "copy_bytes" not in self.plan.value["partitions"]:
+            return None
+        return self.plan.copied.astype(np.int64)[self.model.items[self.movable]]
+
+    @property
     def sits(self) -> tuple[Ints, Ints]:
         """(item, slot) of the movable items' replicas today."""
         item, slot = self.model.sits
@@ -135,7 +142,14 @@ def _check_bytes_moved(sizes: _Sizes, found: Recount) -> None:
         )
         for s in plan.slots[away > sizes.rounding].tolist():
             found.defect(f"bytes moved: the band of broker {plan.ids[s]} is not what is asked for")
-    bound = moved_bound(**sizes.arguments, current=sizes.sits, low=low, high=high, price=price)
+    bound = moved_bound(
+        **sizes.arguments,
+        current=sizes.sits,
+        low=low,
+        high=high,
+        price=price,
+        copied=sizes.copied,
+    )
     found.values["bytes moved"] = plan.bytes_moved
     found.compare_bound(stage, bound)
 

@@ -42,13 +42,15 @@ def check_wave_limits(plan: PlanColumns) -> list[str]:
 @dataclass(frozen=True)
 class _Change:
     """A partition that changes: ids of the brokers that fetch it (``new``) and that drop it
-    (``gone``), its live ``leader`` (None without one), bytes of a replica, and the log dirs
-    (broker, position) that replicas which stay change to (``copies``)."""
+    (``gone``), its live ``leader`` (None without one), bytes of a replica, those that a
+    new one copies (``copied``), and the log dirs (broker, position) that replicas which stay change
+    to (``copies``)."""
 
     new: tuple[int, ...]
     gone: tuple[int, ...]
     leader: int | None
     size: int
+    copied: int
     copies: tuple[tuple[int, int], ...]
 
     @property
@@ -60,11 +62,12 @@ class _Change:
 def _changes(plan: PlanColumns) -> dict[str, _Change]:
     """By partition name, in the order of plan.json."""
     changes = {}
-    for name, old, after, size, moved in zip(
+    for name, old, after, size, copied, moved in zip(
         plan.names,
         plan.before,
         plan.after,
         plan.size.tolist(),
+        plan.copied.tolist(),
         plan.between_log_dirs,
         strict=True,
     ):
@@ -74,6 +77,7 @@ def _changes(plan: PlanColumns) -> dict[str, _Change]:
                 gone=tuple(b for b in old if b not in after),
                 leader=next((b for b in old if plan.alive[plan.place[b]]), None),
                 size=size,
+                copied=copied,
                 copies=tuple((b, log_dir) for b, (_, log_dir) in moved.items()),
             )
     return changes
@@ -81,7 +85,8 @@ def _changes(plan: PlanColumns) -> dict[str, _Change]:
 
 @dataclass
 class _Load:
-    """A wave's load by broker id: replicas and bytes received, and sent as leader; ``senders``:
+    """A wave's load by broker id: replicas and bytes received, and sent as leader; ``kept``: bytes
+    of the replicas received, once they have all that stays on a broker; ``senders``:
     partitions that each leader sends; ``copies``: replicas that each log dir takes in a wave of
     partitions that only change log dirs; ``copied``: bytes between the log dirs of each broker."""
 
@@ -89,6 +94,7 @@ class _Load:
     replicas_out: Counter[int] = field(default_factory=Counter)
     bytes_in: Counter[int] = field(default_factory=Counter)
     bytes_out: Counter[int] = field(default_factory=Counter)
+    kept: Counter[int] = field(default_factory=Counter)
     senders: Counter[int] = field(default_factory=Counter)
     copies: Counter[tuple[int, int]] = field(default_factory=Counter)
     copied: Counter[int] = field(default_factory=Counter)
@@ -100,10 +106,11 @@ class _Load:
         for change in changes:
             for b in change.new:
                 load.replicas_in[b] += 1
-                load.bytes_in[b] += change.size
+                load.bytes_in[b] += change.copied
+                load.kept[b] += change.size
             if change.new and change.leader is not None:
                 load.replicas_out[change.leader] += len(change.new)
-                load.bytes_out[change.leader] += len(change.new) * change.size
+                load.bytes_out[change.leader] += len(change.new) * change.copied
                 load.senders[change.leader] += 1
             if change.only_copies:
                 load.copies.update(change.copies)
@@ -149,7 +156,7 @@ class _Replay:
         return [
             f"broker {b} holds {self.held[b]} bytes and receives {more}, on a disk of {disk}"
             for b, disk in zip(self.plan.ids, self.plan.disk, strict=True)
-            if disk is not None and (more := load.bytes_in[b]) > 0 and self.held[b] + more > disk
+            if disk is not None and (more := load.kept[b]) > 0 and self.held[b] + more > disk
         ]
 
     def _misplaced(self, name: str, members: Sequence[_Change]) -> list[str]:

@@ -47,7 +47,7 @@ def prove_loads(problem: Problem, after: Cluster) -> list[Stage]:
     bands = model.held_bands.widened(np.array([excess[name] for name in HELD]))
     return [
         load,
-        _cost_stage(model, StageName.BYTES_MOVED, moved, sharing.size, bands),
+        _cost_stage(model, StageName.BYTES_MOVED, moved, sharing.move_size, bands),
         _cost_stage(model, StageName.MOVES, moves, one, bands),
     ]
 

@@ -63,7 +63,7 @@ def bytes_bound(model: LoadModel, high: Ints) -> tuple[int, Ints, int]:
     [K, E] that prove it, where a byte counts as the last."""
     kernel = relief_problem(model)
     price, scale = limit_prices(kernel, _start(model.problem, kernel))
-    return least_cost(kernel, kernel.sharing.size, price, scale, high), price, scale
+    return least_cost(kernel, kernel.sharing.move_size, price, scale, high), price, scale
 
 
 def _start(problem: Problem, kernel: ReliefProblem) -> Ints:

@@ -77,7 +77,7 @@ def solve_within_disks(
     cost_of = {
         LOAD: (nothing, sharing.weight[of_slot] * (2 * (sharing.base[of_slot] + level) + 1.0)),
         MOVES: (new.ravel(), nothing),
-        SIZES: ((new * sharing.size[:, None]).ravel(), nothing),
+        SIZES: ((new * sharing.move_size[:, None]).ravel(), nothing),
     }
     rules = [LinearConstraint(matrix, low, high)]
     answer = None

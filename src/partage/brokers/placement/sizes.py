@@ -80,6 +80,7 @@ def sized(problem: Problem) -> tuple[AssignmentProblem, Bools]:
         own=sharing.own[free],
         size=sharing.size[free],
         base_size=base_size,
+        copied=None if sharing.copied is None else sharing.copied[free],
     )
     return part, free
 

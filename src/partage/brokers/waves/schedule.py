@@ -155,14 +155,14 @@ def _batches(rows: Ints, batch: int | None) -> list[Ints]:
 
 
 class _Moves:
-    """The partitions that fetch replicas: ``rows`` [n], ``size`` [n] bytes of a replica (0 where
-    unknown), and ``edges`` from their leaders to the brokers that fetch them."""
+    """The partitions that fetch replicas: ``rows`` [n], ``size`` [n] bytes that a new replica
+    copies (0 where unknown), and ``edges`` from their leaders to the brokers that fetch them."""
 
     def __init__(self, before: Cluster, after: Cluster) -> None:
         self.before = before
         row, target = new_replicas(before, after)
         self.rows, first = np.unique(row, return_index=True)
-        self.size = np.maximum(before.size_bytes, 0)[self.rows]
+        self.size = before.copied[self.rows]
         self.known = bool((before.size_bytes >= 0).any())
         alive = np.append(before.alive, False)[before.replicas[self.rows]]
         source = before.replicas[self.rows, alive.argmax(axis=1)]
@@ -198,7 +198,7 @@ class _Moves:
         by_change = np.argsort(dropping, kind="stable")
         return Changes(
             free=np.where(before.disk_bytes >= 0, before.disk_bytes - used, UNLIMITED),
-            size=np.concatenate((self.size, size[without_data])),
+            size=np.concatenate((size[self.rows], size[without_data])),
             leader=np.concatenate((self.edges.tail, np.full(len(without_data), -1))),
             fetching=self.partition,
             target=self.edges.head,

@@ -202,4 +202,5 @@ def _remainder(problem: AssignmentProblem, slots: Ints, again: Bools) -> Assignm
         zoned=problem.zoned,
         size=problem.size[again],
         base_size=problem.base_size,
+        copied=None if problem.copied is None else problem.copied[again],
     )

@@ -37,6 +37,7 @@ class AssignmentProblem:
     - ``family_base`` [F, E]: the same by family
     - ``zoned``: False when zones set no rule
     - ``size`` [I]: bytes, for breaking ties; may be all 0; ``base_size`` [E]: bytes that stay
+    - ``copied`` [I]: bytes that a move of each item copies, where that is not its ``size``
     - ``window``: the least and the greatest load of each slot, two arrays [E], base included
     """
 
@@ -51,6 +52,12 @@ class AssignmentProblem:
     size: Ints
     base_size: Ints
     window: tuple[Ints, Ints] | None = None
+    copied: Ints | None = None
+
+    @property
+    def move_size(self) -> Ints:
+        """[I] bytes that a move of each item copies."""
+        return self.size if self.copied is None else self.copied
 
     @property
     def items(self) -> int:
@@ -130,7 +137,7 @@ class AssignmentProblem:
 
     def size_moved(self, slots: Ints) -> int:
         """The bytes that an assignment moves."""
-        return int(self.size[self.moved_items(slots)].sum())
+        return int(self.move_size[self.moved_items(slots)].sum())
 
     def size_on(self, slots: Ints) -> Ints:
         """[E] the bytes on each slot of an assignment, base included."""

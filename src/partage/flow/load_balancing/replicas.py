@@ -108,7 +108,7 @@ class ReplicaSearch:
         unit = self.penalty.unit
         each = np.ascontiguousarray((load / unit[:, None]).T)
         self.weight = np.repeat(each, start.shape[1], axis=0)
-        self.size = problem.size.astype(np.float64)
+        self.size = problem.move_size.astype(np.float64)
         self.free = max(float(self.size.mean()), 1.0) * _FREE
         self.slots, self.home = start.copy(), np.sort(problem.own, axis=1)
         self.width = start.shape[1]

@@ -59,7 +59,7 @@ def cost_of(problem: ReliefProblem, item: Ints, rows: Ints) -> Floats:
 
 def move_cost(problem: ReliefProblem) -> Floats:
     """[I] what a move of each item costs."""
-    size = problem.sharing.size.astype(np.float64)
+    size = problem.sharing.move_size.astype(np.float64)
     return np.asarray(size / max(float(size.mean()), 1.0) + _MOVE)
 
 

@@ -105,7 +105,7 @@ def _changed(rows: Ints, changes: Changes) -> Ints:
 def limit_prices(problem: ReliefProblem, rows: Ints) -> tuple[Ints, int]:
     """(price [K, E], scale): whole prices of the loads, where a byte counts ``scale``."""
     _, solution = _relaxed(problem, rows)
-    size = problem.sharing.size
+    size = problem.sharing.move_size
     byte = max(float(size.mean()), 1.0)
     exact = solution.price * byte / problem.unit[:, None]
     most = np.concatenate((problem.held, problem.led)).max(axis=1, initial=0)

@@ -101,7 +101,7 @@ class ReliefProblem:
         return (
             float(apart[self.first].sum()),
             float(apart[~self.first].sum()),
-            sum((self.sharing.size * new).tolist()),
+            sum((self.sharing.move_size * new).tolist()),
             int(new.sum()),
             int((rows[:, 0] != self.today).sum()),
         )

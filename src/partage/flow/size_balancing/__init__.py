@@ -133,7 +133,7 @@ def _attempt(problem: AssignmentProblem, bands: Bands, tolerance: float) -> Bala
 
 def fewest_bytes(problem: AssignmentProblem, low: Ints, high: Ints, price: Ints) -> int:
     """The certificate's lower bound on the bytes that an assignment within the bands moves."""
-    return _moved_bound(problem, problem.size, problem.base_size, low, high, price)
+    return _moved_bound(problem, problem.size, problem.base_size, low, high, price, problem.copied)
 
 
 def fewest_moves(problem: AssignmentProblem, low: Ints, high: Ints, price: Ints) -> int:
@@ -142,7 +142,13 @@ def fewest_moves(problem: AssignmentProblem, low: Ints, high: Ints, price: Ints)
 
 
 def _moved_bound(
-    problem: AssignmentProblem, size: Ints, base: Ints, low: Ints, high: Ints, price: Ints
+    problem: AssignmentProblem,
+    size: Ints,
+    base: Ints,
+    low: Ints,
+    high: Ints,
+    price: Ints,
+    copied: Ints | None = None,
 ) -> int:
     least, most = problem.item_bounds
     return moved_bound(
@@ -156,6 +162,7 @@ def _moved_bound(
         low=low,
         high=high,
         price=price,
+        copied=copied,
     )
 
 

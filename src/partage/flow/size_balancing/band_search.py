@@ -22,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.assignment.problem import AssignmentProblem, as_rows
+from partage.flow.size_balancing.pricing import copied_part
+from partage.flow.size_certificate import PARTS
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -40,7 +42,8 @@ class BandSearch:
         self, problem: AssignmentProblem, low: Ints, high: Ints, slots: Ints | None = None
     ) -> None:
         self.problem, self.low, self.high = problem, low, high
-        self.size = problem.size
+        self.size, self.copied, self.part = problem.size, problem.move_size, copied_part(problem)
+        self.unit = 1 if problem.copied is None else PARTS
         shape = (problem.slots, problem.items)
         self.own = np.zeros(shape, dtype=np.bool_)
         item, slot = problem.owned
@@ -115,7 +118,7 @@ class BandSearch:
         return np.asarray(~self.holds[there, items] & ((of == to) | other))
 
     def _added(self, items: Ints, here: int | Ints, there: int | Ints) -> Ints:
-        """-1, 0 or 1: the change in bytes moved by the relocation, in multiples of the size."""
+        """-1, 0 or 1: the change in the moves of each item by the relocation."""
         gone = self.own[here, items].astype(np.int64)
         return np.asarray(gone - self.own[there, items])
 
@@ -188,7 +191,7 @@ class BandSearch:
             # what a slot below its band needs costs nothing extra
             needed = size <= (self.low - self.load)[to]
             surplus = int(self.load[here] - self.high[here])
-            k = self._pick(item, to, added - needed, fits, surplus)
+            k = self._pick(item, to, added * self.part[item] - needed * self.unit, fits, surplus)
             if k < 0:
                 return
             chosen = int(item[k])
@@ -213,7 +216,8 @@ class BandSearch:
             size = self.size[item]
             fits = size <= (self.load - self.low)[slot]
             fits &= size <= int(self.high[there] - self.load[there])
-            k = self._pick(item, slot, added, fits, int(self.low[there] - self.load[there]))
+            wanted = int(self.low[there] - self.load[there])
+            k = self._pick(item, slot, added * self.part[item], fits, wanted)
             if k < 0:
                 return
             chosen = int(item[k])
@@ -302,7 +306,7 @@ class BandSearch:
             if not real.any():
                 continue
             one, other, gain = goes[real], partner[real], shift[real]
-            added = added_out[real] * self.size[one] + way * self.size[other]
+            added = added_out[real] * self.copied[one] + way * self.copied[other]
             k = int(np.lexsort((other, one, added, -gain))[0])
             yield (-int(gain[k]), int(added[k]), int(one[k]), int(other[k]), full, empty)
 
@@ -311,7 +315,7 @@ class BandSearch:
     def _moved(self) -> tuple[Ints, Ints]:
         """(item, slot) of all moves, largest first."""
         slot, item = np.nonzero(self.holds & ~self.own)
-        order = np.lexsort((slot, item, -self.size[item]))
+        order = np.lexsort((slot, item, -self.copied[item]))
         return item[order].astype(np.int64), slot[order].astype(np.int64)
 
     def _send_home(self) -> None:
@@ -332,7 +336,7 @@ class BandSearch:
         largest first, until at most ``enough`` bytes move; ``alike``: of the same family."""
         family = self.problem.family
         item, slot = self._moved()
-        moved = int(self.size[item].sum())
+        moved = int(self.copied[item].sum())
         for i, here in zip(item.tolist(), slot.tolist(), strict=True):
             if moved <= enough:
                 return
@@ -340,17 +344,21 @@ class BandSearch:
                 most = min(
                     int(self.high[home] - self.load[home]), int(self.load[here] - self.low[here])
                 )
-                if most <= 0 or not self._allowed(np.array([i]), here, home)[0]:
+                back = min(
+                    int(self.high[here] - self.load[here]), int(self.load[home] - self.low[home])
+                )
+                if most < 0 or not self._allowed(np.array([i]), here, home)[0]:
                     continue
                 staying = self.holds[home] & self.own[home] & ~self.own[here] & ~self.holds[here]
                 if alike:
                     staying &= family == family[i]
-                some = np.flatnonzero(staying & (self.size < self.size[i]))
-                some = some[self.size[some] >= self.size[i] - most]
+                some = np.flatnonzero(staying & (self.copied < self.copied[i]))
+                shift = self.size[i] - self.size[some]
+                some = some[(shift <= most) & (shift >= -max(back, 0))]
                 some = some[self._allowed(some, home, here)]
                 if len(some):
-                    other = int(some[np.lexsort((some, self.size[some]))[0]])
+                    other = int(some[np.lexsort((some, self.copied[some]))[0]])
                     self._relocate(i, here, home)
                     self._relocate(other, home, here)
-                    moved -= int(self.size[i] - self.size[other])
+                    moved -= int(self.copied[i] - self.copied[other])
                     break

@@ -3,8 +3,9 @@
 If items were divisible, the minimum movement that brings every slot into its band would be a
 min-cost flow of bytes: from groups of items that are in the same zones to (group, zone), from there
 at no cost to the slots that hold the bytes today, or through a hub of the zone to any of its slots
-at cost 1 per byte. The dual values are the prices; the certificate turns them into a bound on all
-assignments.
+at cost 1 per byte. Where a move copies less than the size, items in one group copy about the same
+part of it, and costs are parts of a byte (``PARTS``). The dual values are the prices; the
+certificate turns them into a bound on all assignments.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ import numpy.typing as npt
 
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.network import Network, minimise
+from partage.flow.size_certificate import PARTS
 
 Ints = npt.NDArray[np.int64]
+
+_LEVELS = 4
+"""Levels between a part of the size and twice that."""
 
 _BITS = 40
 """Sizes are measured in units such that their sum has at most this many bits."""
@@ -25,7 +30,8 @@ def slot_prices(problem: AssignmentProblem, low: Ints, high: Ints) -> Ints:
     """[E] dual values, integers; all 0 where the bands are infeasible even for divisible items."""
     e, zones = problem.slots, problem.zones
     item, slot = problem.owned
-    alike = np.column_stack((problem.item_class, problem.in_zones))
+    part = copied_part(problem)
+    alike = np.column_stack((problem.item_class, problem.in_zones, part))
     group = np.unique(alike, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
     groups = int(group.max()) + 1
     total = int(problem.size.sum()) * int(problem.demand.max()) + int(problem.base_size.max())
@@ -46,7 +52,7 @@ def slot_prices(problem: AssignmentProblem, low: Ints, high: Ints) -> Ints:
     network.supply[at_zone] += least[:, None]
     network.supply[sink] = -int(demand.sum())
     network.arcs(np.arange(groups)[:, None], at_zone, (most - least)[:, None])
-    network.arcs(at_zone, at_hub[None, :], most[:, None], {0: 1})
+    network.arcs(at_zone, at_hub[None, :], most[:, None], {0: np.repeat(part[first], zones)})
 
     pair, place = np.unique(group[item] * e + slot, return_inverse=True)
     kept = _in_units(np.zeros(len(pair)), place.ravel(), problem.size[item], unit)
@@ -64,6 +70,16 @@ def slot_prices(problem: AssignmentProblem, low: Ints, high: Ints) -> Ints:
         return np.zeros(e, dtype=np.int64)
     distance = optimum.distance[0]
     return np.asarray(distance[sink] - distance[at_slot], dtype=np.int64)
+
+
+def copied_part(problem: AssignmentProblem) -> Ints:
+    """[I] about which part of the size a move copies, in 1 / ``PARTS``, on few levels; 1 where it
+    is always all."""
+    if problem.copied is None:
+        return np.ones(problem.items, dtype=np.int64)
+    part = problem.copied / np.maximum(problem.size, 1)
+    level = np.rint(np.log2(np.maximum(part, 1 / PARTS)) * _LEVELS)
+    return np.where(part > 0, np.rint(PARTS * 2 ** (level / _LEVELS)), 0).astype(np.int64)
 
 
 def _in_units(shape: npt.NDArray[np.generic], at: Ints, size: Ints, unit: int) -> Ints:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.admin import OffsetSpec
 
-from partage.live.admin.connection import ask_together_or_singly, chunks, describe_error
+from partage.live.admin.connection import describe_error
+from partage.live.admin.partition_offsets import partition_offsets
 from partage.live.admin.replica_sizes import read_sizes
 from partage.measured_loads.rates import (
     GroupReads,
@@ -33,9 +34,7 @@ LEAST_SECONDS = 1.0
 
 _INTERVAL_SECONDS = 10.0
 _MOST_INTERVALS = 60
-_TOPICS = 500
 _STEP_SECONDS = 1.0
-_TIMEOUT_MS = 10_000
 
 _NO_COMMITS = (
     "no group has committed offsets: bytes out are not known, plans count them as if one consumer "
@@ -75,36 +74,12 @@ class _Meter:
             own = read_sizes(self.admin, {broker: keys}).get(broker, {})
             now = self.clock()
             sizes |= {key: (now, size) for key, size in own.items()}
-        first = self._offsets(OffsetSpec.EARLIEST, sizes)
-        following = self._offsets(OffsetSpec.LATEST, sizes)
+        first = partition_offsets(self.admin, OffsetSpec.EARLIEST, sizes, self.clock)
+        following = partition_offsets(self.admin, OffsetSpec.LATEST, sizes, self.clock)
         for key in sizes.keys() & first.keys() & following.keys():
             at, offset = following[key]
             reading = LogReading(leaders[key], *sizes[key], at, first[key][1], offset)
             self.logs.setdefault(key, LogGrowth(reading)).add(reading)
-
-    def _offsets(self, spec: OffsetSpec, keys: Iterable[Key]) -> dict[Key, tuple[float, int]]:
-        """When it was read, and the offset; topics that cannot be read are left out."""
-        numbers: dict[str, list[int]] = defaultdict(list)
-        for topic, number in keys:
-            numbers[topic].append(number)
-
-        def ask(topics: Sequence[str]) -> dict[str, dict[Key, tuple[float, int]]]:
-            wanted = [TopicPartition(topic, n) for topic in topics for n in numbers[topic]]
-            offsets = self.admin.list_partition_offsets(
-                dict.fromkeys(wanted, spec), timeout_ms=_TIMEOUT_MS
-            )
-            now = self.clock()
-            found: dict[str, dict[Key, tuple[float, int]]] = {topic: {} for topic in topics}
-            for at, offset in offsets.items():
-                found[at.topic][at.topic, at.partition] = (now, offset.offset)
-            return found
-
-        found: dict[Key, tuple[float, int]] = {}
-        for part in chunks(sorted(numbers), _TOPICS):
-            answers = ask_together_or_singly(ask, part, (kafka_errors.KafkaError,))
-            for own in answers.values():
-                found |= own
-        return found
 
     def _add_commits(self) -> None:
         for group in sorted(str(one["group_id"]) for one in self.admin.list_groups()):

@@ -12,7 +12,8 @@ What is read, and where:
 - *sizes*: of every replica, from its broker's log dirs;
 - *throttles*: replication throttles of brokers and topics, as configured at this moment;
 - *remote storage*: which topics have it, and what of them stays on brokers (KIP-405). Log dirs
-  report that part only;
+  report that part only. Where new replicas start at the last tiered offset, also how much they
+  copy (``not_uploaded``);
 - *groups*: states, members with their partitions, committed offsets and lag; where members have
   racks, whether brokers let them read from the closest replica.
 
@@ -41,6 +42,7 @@ from partage.live.admin.connection import (
     describe_error,
 )
 from partage.live.admin.groups import read_groups
+from partage.live.admin.not_uploaded import not_uploaded
 from partage.live.admin.permissions import (
     acl_to_see_all_topics,
     missing_acls,
@@ -68,8 +70,8 @@ _SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
 """New replicas start at the last tiered offset (KIP-1023, Kafka 4.3)."""
 
 _SKIPPED = (
-    "new replicas on brokers {brokers} start at the last tiered offset of topics with remote "
-    f"storage ({_SKIPS_TIERED}): moves copy less than their sizes"
+    "new replicas on brokers {brokers}, not on others, start at the last tiered offset of topics "
+    f"with remote storage ({_SKIPS_TIERED}): moves to them copy less than their sizes"
 )
 
 _TRIES = 5
@@ -113,7 +115,13 @@ def take_snapshot(
         configured = read_throttles(admin, alive, topics, warnings)
         progress("remote storage")
         tiered = read_tiered(admin, topics, warnings)
-        if tiered and (skipping := _set_to(admin, alive, _SKIPS_TIERED, "true", warnings)):
+        skipping = _set_to(admin, alive, _SKIPS_TIERED, "true", warnings) if tiered else []
+        if skipping and skipping == alive:
+            copied = not_uploaded(
+                admin, [one for one in partitions if one.topic in tiered], warnings
+            )
+            partitions = tuple(replace(one, copy_bytes=copied.get(one.key)) for one in partitions)
+        elif skipping:
             warnings.append(_SKIPPED.format(brokers=listed(list(map(str, skipping)), 3)))
     found: tuple[dict[str, Any], ...] = ()
     if groups:

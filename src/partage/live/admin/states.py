@@ -105,7 +105,8 @@ class PartitionState(PartitionIdentity):
     """A partition. ``replicas``: its brokers, preferred leader first, or the target of its
     reassignment, with the brokers that it is ``adding`` and ``removing``. ``sizes``: bytes by
     broker, ``log_dirs``: paths by broker. ``topic_id``: another one if the topic is deleted and
-    created again, None where Kafka has no ids (before 2.8)."""
+    created again, None where Kafka has no ids (before 2.8). ``copy_bytes``: what a new replica
+    copies, None where that is all."""
 
     replicas: tuple[int, ...]
     leader: int | None
@@ -116,6 +117,7 @@ class PartitionState(PartitionIdentity):
     log_dirs: dict[int, str] = field(default_factory=dict)
     topic_id: str | None = None
     rates: PartitionRates = field(default_factory=PartitionRates)
+    copy_bytes: int | None = None
 
     @property
     def current(self) -> tuple[int, ...]:
@@ -236,6 +238,7 @@ class Snapshot:
                     "partition": one.partition,
                     "replicas": list(one.replicas),
                     "size_bytes": one.size_bytes,
+                    **({} if one.copy_bytes is None else {"copy_bytes": one.copy_bytes}),
                     "leader": one.leader,
                     "isr": list(one.isr),
                     "sizes": {str(broker): size for broker, size in sorted(one.sizes.items())},

@@ -34,8 +34,9 @@ def why_gone(state: PartitionState | None) -> str:
 class Change(PartitionIdentity):
     """A partition's replicas before (``origin``) and after (``target``): broker ids, preferred
     leader first. ``size_bytes`` of one replica, the measured ``bytes_per_second`` written to the
-    partition, and the ``topic_id`` are None where unknown. ``origin_dirs``, ``target_dirs``: the
-    log dirs by broker, where the plan knows them."""
+    partition, and the ``topic_id`` are None where unknown. ``copy_bytes``: what a new replica
+    copies, None where that is all. ``origin_dirs``, ``target_dirs``: the log dirs by broker, where
+    the plan knows them."""
 
     origin: tuple[int, ...]
     target: tuple[int, ...]
@@ -44,6 +45,7 @@ class Change(PartitionIdentity):
     topic_id: str | None = None
     origin_dirs: tuple[tuple[int, str], ...] = ()
     target_dirs: tuple[tuple[int, str], ...] = ()
+    copy_bytes: int | None = None
 
     @property
     def placing(self) -> dict[int, str]:
@@ -81,6 +83,23 @@ class Change(PartitionIdentity):
     def adding(self) -> tuple[int, ...]:
         """Brokers that have to fetch a new replica."""
         return tuple(broker for broker in self.target if broker not in self.origin)
+
+    def copies_all(self, broker: int) -> bool:
+        """Whether a copy on this broker has all bytes of the replica copied."""
+        return self.copy_bytes is None or broker in self.origin
+
+    @property
+    def bytes_to_fetch(self) -> int | None:
+        """What a new replica copies from another broker; None where unknown."""
+        return self.size_bytes if self.copy_bytes is None else self.copy_bytes
+
+    @property
+    def bytes_to_copy(self) -> int | None:
+        """What all its copies take together; None where unknown."""
+        fetched, size = self.bytes_to_fetch, self.size_bytes
+        if fetched is None or size is None:
+            return None if self.copying else 0
+        return len(self.adding) * fetched + len(self.between_log_dirs) * size
 
     def status(self, state: PartitionState | None) -> MoveStatus:
         """How far the change is; ``state`` is None for a partition that no longer exists.
@@ -126,5 +145,5 @@ def received_bytes(changes: Iterable[Change]) -> Counter[int]:
     found: Counter[int] = Counter()
     for change in changes:
         for broker in change.adding:
-            found[broker] += change.size_bytes or 0
+            found[broker] += change.bytes_to_fetch or 0
     return found

@@ -43,7 +43,14 @@ class CopyMeter:
         self._changes = [change for change in changes if change.copying]
         self._known_rates = dict(rates)
         self._growth = WriteRates()
-        self._size = {change.key: change.size_bytes or 0 for change in self._changes}
+        self._size = {
+            (broker, change.key): (
+                change.size_bytes if change.copies_all(broker) else change.copy_bytes
+            )
+            or 0
+            for change in self._changes
+            for broker in change.copying
+        }
         self._copied: dict[tuple[int, Key], int] = {}
         self._samples: deque[tuple[float, int, dict[tuple[int, Key], int]]] = deque()
         self._leaders: dict[Key, int | None] = {}
@@ -111,15 +118,18 @@ class CopyMeter:
             for broker, own in sizes.items()
         }
         self._growth.add_sample(self._clock(), sent)
-        for own in sent.values():
-            self._size |= own
+        now = {key: size for own in sent.values() for key, size in own.items()}
+        for change in self._changes:
+            if change.key in now:
+                for broker in filter(change.copies_all, change.copying):
+                    self._size[broker, change.key] = now[change.key]
         for broker, own in sizes.items():
             for key in receivers.get(broker, ()):
                 self._copied[broker, key] = max(own.get(key, 0), 0)
         for change in self._changes:
             if change.key not in moving:
                 for broker in change.copying:
-                    self._copied[broker, change.key] = self._size[change.key]
+                    self._copied[broker, change.key] = self._size[broker, change.key]
 
     def _read_sizes(
         self,
@@ -143,12 +153,14 @@ class CopyMeter:
     @property
     def total(self) -> int:
         """Bytes of all copies of the wave when they are complete."""
-        return sum(self._size[change.key] * len(change.copying) for change in self._changes)
+        return sum(
+            self._size[broker, change.key] for change in self._changes for broker in change.copying
+        )
 
     @property
     def done(self) -> int:
         """Bytes that the new replicas have."""
-        return sum(min(size, self._size[key]) for (_, key), size in self._copied.items())
+        return sum(min(size, self._size[at]) for at, size in self._copied.items())
 
     @property
     def rate(self) -> float | None:

@@ -71,6 +71,7 @@ class ExecutionPlan:
         where = os.fspath(directory)
         file, digest = plan_file.read_to_run(directory)
         keys, columns = file.keys, file.partitions
+        copies = columns.copies
         rates: Sequence[float | None] = columns.bytes_per_second or [None] * len(keys)
         changes = {
             key: Change(
@@ -81,6 +82,7 @@ class ExecutionPlan:
                 rate,
                 origin_dirs=_log_dirs(file, row, before, columns.log_dirs_before),
                 target_dirs=_log_dirs(file, row, after, columns.log_dirs_after),
+                copy_bytes=copies[row],
             )
             for row, (key, before, after, size, rate) in enumerate(
                 zip(keys, columns.before, columns.after, columns.size_bytes, rates, strict=True)

@@ -70,8 +70,8 @@ class Progress:
         """Bytes to copy in the waves that have not begun; None where a size is unknown."""
         keys = {key for wave in self.remaining_waves for key in wave}
         changes = [self.plan.changes[key] for key in keys - self._done - self.skipped.keys()]
-        sizes = [(c.size_bytes, len(c.copying)) for c in changes if c.copying]
-        known = [size * copies for size, copies in sizes if size is not None]
+        sizes = [change.bytes_to_copy for change in changes]
+        known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
 
     def begin(self, states: Mapping[Key, PartitionState]) -> None:

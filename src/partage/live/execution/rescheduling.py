@@ -73,4 +73,5 @@ def _with_replicas(
             for (topic, number), own in zip(names, cluster.replica_lists(), strict=True)
         ],
         cluster.size_bytes.tolist(),
+        copy_bytes=cluster.copy_list(),
     )

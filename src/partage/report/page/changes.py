@@ -32,7 +32,7 @@ def changes(plan: View) -> dict[str, Any]:
     found = {
         "topic": packed(plan.topic[rows]),
         "partition": packed(plan.number[rows]),
-        "size": packed(np.where(moves > 0, plan.size[rows], 0).astype(np.float32)),
+        "size": packed(np.where(moves > 0, plan.to_copy[rows], 0).astype(np.float32)),
         "width": plan.before.shape[1],
         "before": packed(plan.before[rows]),
         "after": packed(plan.after[rows]),
@@ -59,16 +59,16 @@ def included_rows(plan: View) -> Ints:
     rows = plan.changed
     if len(rows) <= LIMIT:
         return rows
-    copied = plan.row_moves[rows] * np.nan_to_num(plan.size[rows])
+    copied = plan.row_moves[rows] * np.nan_to_num(plan.to_copy[rows])
     return np.sort(rows[np.lexsort((-plan.row_moves[rows], -copied))[:LIMIT]])
 
 
 def first_rows(plan: View) -> list[dict[str, Any]]:
     """The first rows of the table, for the HTML."""
-    lists = plan.file.partitions
+    lists, to_copy = plan.file.partitions, plan.file.partitions.to_copy
     found = []
     for i in included_rows(plan)[:PER_PAGE].tolist():
-        before, after, size = lists.before[i], lists.after[i], lists.size_bytes[i]
+        before, after, size = lists.before[i], lists.after[i], to_copy[i]
         moves = len(set(after) - set(before))
         found.append(
             {

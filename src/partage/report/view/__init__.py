@@ -62,6 +62,7 @@ def view(document: Mapping[str, Any], where: str = MARKER) -> View:
     before = positions(columns.before, ids, width)
     after = positions(columns.after, ids, width)
     size = np.array(columns.size_bytes, dtype=np.float64)  # None becomes NaN
+    to_copy = np.array(columns.to_copy, dtype=np.float64)
     rates = columns.bytes_per_second
     rate = None if rates is None else np.array(rates, dtype=np.float64)
 
@@ -76,12 +77,13 @@ def view(document: Mapping[str, Any], where: str = MARKER) -> View:
     racks = racks_of(brokers, loads)
     rack = rack_positions(brokers, racks)
     rack_takeover, rack_lost = takeovers(after, usable, rack)
-    moved, moved_bytes = movement(before, after, alive, np.nan_to_num(size))
+    moved, moved_bytes = movement(before, after, alive, np.nan_to_num(to_copy))
     return View(
         file=file,
         topic=topic,
         number=np.array(columns.partition, dtype=np.int64),
         size=size,
+        to_copy=to_copy,
         before=before,
         after=after,
         loads=loads,

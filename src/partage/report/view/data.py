@@ -30,7 +30,7 @@ class PlanData:
     """B brokers (ascending id), T topics, P partitions, R replicas, K racks.
 
     - ``topic``, ``number``: [P] position in ``topics``, Kafka's partition number
-    - ``size``: [P] bytes of one replica, NaN where unknown
+    - ``size``: [P] bytes of one replica, ``to_copy``: of which a new one copies, NaN where unknown
     - ``before``, ``after``: [P, R] broker positions, preferred leader first, padded with -1
     - ``topic_before``, ``topic_after``: [T, B] replicas
     - ``takeover``: [B, B] after the plan, failed broker × survivor: leaders taken over
@@ -46,6 +46,7 @@ class PlanData:
     topic: Ints
     number: Ints
     size: Floats
+    to_copy: Floats
     before: Ints
     after: Ints
     loads: tuple[Load, ...]
