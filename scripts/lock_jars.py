@@ -63,6 +63,14 @@ AVRO = """\
   <exclude org="com.google.code.findbugs"/>
 </dependency>"""
 
+# Tables of Delta and Iceberg, by Spark's version, without the libraries that Spark itself has.
+DELTA = """\
+<dependency org="io.delta" name="delta-spark_{{spark}}_2.13" rev="{version}" transitive="false"/>
+<dependency org="io.delta" name="delta-storage" rev="{version}" transitive="false"/>"""
+ICEBERG = """\
+<dependency org="org.apache.iceberg" name="iceberg-spark-runtime-{{spark}}_2.13" rev="{version}"
+            transitive="false"/>"""
+
 # Hadoop's client of S3 asks for one jar of all of Amazon's services, 690 MB: these are the modules
 # that it uses, without the libraries that Spark itself has.
 S3 = """\
@@ -88,6 +96,9 @@ SETS = {
         ("kafka", KAFKA, ("4.0.2", "4.1.2", "4.2.0", "4.3.0", "4.3.1", "4.4.0")),
         ("spark-sql-kafka-0-10_2.13", CONNECTOR, ("4.1.1", "4.2.0")),
         ("spark-avro_2.13", AVRO, ("4.1.1",)),
+        ("delta-spark_4.1_2.13", DELTA.replace("{{spark}}", "4.1"), ("4.4.0",)),
+        ("delta-spark_4.2_2.13", DELTA.replace("{{spark}}", "4.2"), ("4.4.0",)),
+        ("iceberg-spark-runtime-4.1_2.13", ICEBERG.replace("{{spark}}", "4.1"), ("1.12.0",)),
         # by Hadoop's version, with those of Amazon's modules that it names
         ("hadoop-aws", S3.format(sdk="2.29.52", accelerator="1.2.1"), ("3.4.2",)),
         ("hadoop-aws", S3.format(sdk="2.35.4", accelerator="1.3.1"), ("3.5.0",)),

@@ -32,7 +32,7 @@ _SECONDS = 60
 """Longest wait for the network."""
 _CHUNK = 1 << 20
 _LARGEST = 200 << 20
-"""Bytes after which a download stops; the largest jar of any set has 8 MB."""
+"""Bytes after which a download stops; the largest jar of any set has 48 MB."""
 
 Progress = Callable[[str], None]
 
@@ -62,6 +62,11 @@ def locked_versions(name: str) -> list[str]:
     """The versions of ``name`` that have a lock file, oldest first."""
     found = (path.stem.removeprefix(f"{name}-") for path in LOCKS.glob(f"{name}-[0-9]*.toml"))
     return sorted(found, key=lambda version: [int(part) for part in version.split(".")])
+
+
+def locked_names(start: str) -> list[str]:
+    """The sets whose names start like this."""
+    return [path.stem for path in LOCKS.glob(f"{start}*.toml")]
 
 
 def locked_jars(name: str) -> list[Jar]:

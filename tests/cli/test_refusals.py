@@ -245,10 +245,9 @@ def test_a_directory_with_other_files(refused: Refused, small: str, tmp_path: Pa
             "--append: measures records, not --sizes",
         ),
         (("--lags", "s.csv"), "--append: measures records, not --lags"),
-        (("--table", "t"), "--append: does not know what is new in a --table: leave it out"),
         (("r.jsonl", "--format", "json"), "--append: needs a profile in Parquet, found --format j"),
         (("r.jsonl", "--approximate"), "--append: adds exact counts of keys: leave out --approxim"),
-        ((), "no records given: name files, folders or kafka://HOST/TOPIC"),
+        ((), "no records given: name files, folders, kafka://HOST/TOPIC or a --table"),
     ],
 )
 def test_what_a_profile_cannot_append(refused: Refused, more: tuple[str, ...], line: str) -> None:

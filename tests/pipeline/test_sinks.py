@@ -25,8 +25,9 @@ import pyarrow.parquet as pq
 from partage.errors import InputError
 from partage.measured_loads import Profile
 from partage.outputs import LIST, check_directory, directory
-from partage.pipeline import saving, sinks
+from partage.pipeline import sinks
 from partage.pipeline.sinks import Sink
+from partage.pipeline.table_formats import DELTA
 
 ABOUT = {"format_version": 1, "partage": "0.1"}
 TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -100,13 +101,15 @@ def test_iceberg_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_a_format_that_spark_lacks(spark: Any, tmp_path: Path) -> None:
-    release, package = saving._PACKAGES["delta"]
-    mine = ".".join(version("pyspark").split(".")[:2])
-    known = f"no release for Spark {mine} is known: use Spark {release} with"
-    advice = "Spark lacks it: add it with" if mine == release else known
+    release = ".".join(version("pyspark").split(".")[:2])
+    known = DELTA.releases()
+    advice = f"Delta: no release for Spark {release} is known: use Spark {' or '.join(known)}; "
+    advice += "or name a release with --packages"
+    if release in known:
+        advice = f"format delta: Spark lacks it: start it with --packages {DELTA.package(release)}"
     with pytest.raises(InputError) as found:
         Sink(tmp_path / "out", "mark.json", "delta").check(spark)
-    assert str(found.value) == (f"format delta: {advice} --conf spark.jars.packages={package}")
+    assert str(found.value) == advice
     assert list(tmp_path.iterdir()) == []
 
 

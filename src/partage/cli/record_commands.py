@@ -97,7 +97,7 @@ def profile(
     append: Annotated[
         bool,
         typer.Option(
-            "--append", help="Measure only what is new since the last run: files, Kafka's offsets."
+            "--append", help="Measure only what is new: files, Kafka's offsets, rows of a table."
         ),
     ] = False,
     format: Format = "parquet",
@@ -154,8 +154,12 @@ def profile(
             "overwrite": overwrite,
             "progress": progress,
         }
-        paths = [*(records or ()), *(sizes or ()), *(lags or ()), out]
-        with session(on.master, short=True, config=on.settings(), paths=paths) as spark:
+        where: dict[str, Any] = {
+            "config": on.settings(),
+            "paths": [*inputs, *(sizes or ()), *(lags or ()), out],
+            "formats": [format],
+        }
+        with session(on.master, short=True, **where) as spark:
             if append:
                 about = append_profile(spark, inputs, out, read_offsets=read_offsets, **common)
             else:
@@ -265,11 +269,11 @@ def keys(
         progress(0, 0, "starting Spark")
         from partage.pipeline import key_report, session
 
-        config = on.settings()
-        with session(on.master, short=True, config=config, paths=records or ()) as spark:
+        inputs = _inputs(records, table, mapping, command_config)
+        with session(on.master, short=True, config=on.settings(), paths=inputs) as spark:
             found = key_report(
                 spark,
-                _inputs(records, table, mapping, command_config),
+                inputs,
                 counts,
                 names,
                 known=known,
@@ -313,11 +317,9 @@ def _check_append(
     if sizes or lags:
         other = "--sizes" if sizes else "--lags"
         raise InputError("--append", f"measures records, not {other}")
-    if table is not None:
-        problem = "does not know what is new in a --table: leave it out, or name files or Kafka"
-        raise InputError("--append", problem)
-    if not records:
-        raise InputError("", "no records given: name files, folders or kafka://HOST/TOPIC")
+    if not records and table is None:
+        problem = "no records given: name files, folders, kafka://HOST/TOPIC or a --table"
+        raise InputError("", problem)
     if format.lower() != "parquet":
         raise InputError("--append", f"needs a profile in Parquet, found --format {format}")
     if approximate:
@@ -341,8 +343,8 @@ def _inputs(
     command_config: str | None,
 ) -> list[str]:
     """The records as ``read_rows`` takes them."""
-    from partage.pipeline.sources import frames
     from partage.pipeline.sources.kafka import configured
+    from partage.pipeline.sources.tables import Table as TableOf
 
-    tables = [] if table is None else [frames.named(table, mapping)]
+    tables = [] if table is None else [TableOf(table, mapping).url]
     return [*configured(records or [], command_config), *tables]

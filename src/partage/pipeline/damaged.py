@@ -18,17 +18,17 @@ from partage.pipeline.rows import RowType
 from partage.pipeline.session import DamagedFileError, spark_errors
 from partage.pipeline.sources import (
     Reading,
-    frames,
     kafka,
     known_suffixes,
     list_files,
     read_files,
+    tables,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NO_FILES = (kafka.SCHEME, frames.SCHEME)
+_NO_FILES = (kafka.SCHEME, tables.SCHEME)
 
 
 def without_damaged(

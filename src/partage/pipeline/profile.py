@@ -41,6 +41,7 @@ from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources import AS_THEY_ARE, Keep, Reading, read_rows
+from partage.pipeline.sources.tables import pinned, shown_as
 from partage.redaction import redacted
 from partage.units import MAX_COUNT
 
@@ -167,7 +168,7 @@ def profile_tables(
     seconds. Rows outside ``period`` are ignored. ``approximate``: see ``write_profile``. Raises
     InputError for input that cannot be read or has no valid row.
     """
-    given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
+    given = {RECORDS: _pinned(spark, paths), SIZES: sizes, LAGS: lags}
     tables = {}
     with measured(
         spark, given, window, top, period, None, progress, approximate=approximate
@@ -212,7 +213,7 @@ def write_profile(
     """
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
-    given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
+    given = {RECORDS: _pinned(spark, paths), SIZES: sizes, LAGS: lags}
     reading = Reading(columns or {})
     if skip_damaged:
         reading = without_damaged(spark, given, reading, progress)
@@ -230,6 +231,15 @@ def write_profile(
         sources = [path for own in given.values() for path in own]
         tables.about = {**header(sources, window, top, period), **found.about}
     return {**tables.about, "format": format}
+
+
+def _pinned(spark: SparkSession, paths: Paths) -> Paths:
+    """The paths, those of tables with the version that is read."""
+    found = []
+    for path in [os.fspath(one) for one in paths]:
+        with spark_errors(shown_as(path)):
+            found.append(pinned(spark, path))
+    return found
 
 
 def header(sources: Paths, window: int, top: int, period: Period) -> dict[str, Any]:

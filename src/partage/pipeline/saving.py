@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyspark
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -16,6 +15,7 @@ from partage.errors import InputError
 from partage.pipeline.compat_pyspark import errors
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import added_jars
+from partage.pipeline.table_formats import FORMATS
 from partage.printable import printable
 
 if TYPE_CHECKING:
@@ -35,12 +35,6 @@ _TEXT = ("csv", "json", "xml")
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """How a text begins that a spreadsheet evaluates, also one for wide letters: it gets an
 apostrophe."""
-
-_PACKAGES = {
-    "delta": ("4.1", "io.delta:delta-spark_4.1_2.13:4.1.0"),
-    "iceberg": ("4.0", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"),
-}
-"""The newest known release of table formats that Spark lacks, and the Spark that it is for."""
 
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
@@ -75,19 +69,11 @@ def save(frame: DataFrame, url: str, format: str, out: str) -> None:
         try:
             writer.save(url)
         except errors() as error:
-            if format.lower() in _PACKAGES and added_jars.is_missing(error):
-                raise InputError(where, _missing(format.lower())) from None
+            if format.lower() in FORMATS and added_jars.is_missing(error):
+                package = FORMATS[format.lower()].package(frame.sparkSession.version)
+                problem = f"Spark lacks it: start it with --packages {package}"
+                raise InputError(where, problem) from None
             raise
-
-
-def _missing(format: str) -> str:
-    """What to do where Spark lacks a format of tables."""
-    release, package = _PACKAGES[format]
-    mine = ".".join(pyspark.__version__.split(".")[:2])
-    add = f"--conf spark.jars.packages={package}"
-    if mine == release:
-        return f"Spark lacks it: add it with {add}"
-    return f"no release for Spark {mine} is known: use Spark {release} with {add}"
 
 
 def _texts(column: pa.Array) -> pa.Array:

@@ -133,15 +133,17 @@ def session(
     short: bool = False,
     config: Mapping[str, str] | None = None,
     paths: Iterable[str | os.PathLike[str]] = (),
+    formats: Iterable[str] = (),
 ) -> Iterator[SparkSession]:
     """The Spark session of one command, stopped on exit.
 
     ``master``: a master URL or ``sc://...``; None: that of ``spark-submit``, or else
     ``SPARK_REMOTE``, or else all cores of this machine. ``short`` tunes a local Java process for a
     run of seconds. ``config``: Spark settings that override all others. ``paths``: what will be
-    read and written, for which clients of stores are added. If the process already has a session,
-    that one is used unchanged and left running. Raises PartageError if Java, the cluster or the
-    packages of Spark Connect are missing.
+    read and written, for which clients of stores are added; ``formats`` likewise. If the process
+    already has a session, that one is used unchanged and left running. Raises PartageError if Java,
+    the cluster or the packages of Spark Connect are missing, InputError for a format that has no
+    release for this Spark.
     """
     with _environment_restored():
         url, connect = _where(master)
@@ -152,7 +154,7 @@ def session(
         with _opening(url), _own_interrupts():
             running = active_session()
             given = [os.fspath(path) for path in paths]
-            spark = running or _open(url, connect, short, config or {}, given)
+            spark = running or _open(url, connect, short, config or {}, given, list(formats))
         try:
             yield spark
         finally:
@@ -299,7 +301,12 @@ def _interrupted(error: BaseException) -> bool:
 
 
 def _open(
-    url: str, connect: bool, short: bool, config: Mapping[str, str], paths: Sequence[str]
+    url: str,
+    connect: bool,
+    short: bool,
+    config: Mapping[str, str],
+    paths: Sequence[str],
+    formats: Sequence[str],
 ) -> SparkSession:
     from pyspark.sql import SparkSession
 
@@ -332,7 +339,8 @@ def _open(
     if starts_java:
         # Only what Java must know when it starts: it would override the settings of a cluster.
         ours = settings if local else {**_APP_NAME, "spark.master": url}
-        added = {} if java_runs() or _SUBMITTED in os.environ else clients.settings(paths, config)
+        runs = java_runs() or _SUBMITTED in os.environ
+        added = {} if runs else clients.settings(paths, config, formats)
         settings |= added
         config = {
             name: value for name, value in config.items() if name != clients.JARS or not added

@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 from partage.errors import InputError
 from partage.pipeline import accepted, profile_tables, read_records, rejected
 from partage.pipeline.records import RECORDS
-from partage.pipeline.sources import columnar, frames, read_rows
+from partage.pipeline.sources import columnar, read_rows
+from partage.pipeline.sources.tables import Table
 
 pytestmark = pytest.mark.spark
 
@@ -343,7 +344,7 @@ def test_names_of_kafka_connect_have_what_columns_lack(
 
 @pytest.mark.parametrize(
     ("mark", "kind"),
-    [("_delta_log/0.json", "a Delta"), ("metadata/v1.metadata.json", "an Iceberg")],
+    [("_delta_log/0.json", "delta"), ("metadata/v1.metadata.json", "iceberg")],
 )
 def test_a_table_with_files_of_removed_rows_is_refused(
     spark: Any, records: Any, write_lines: Write, tmp_path: Path, mark: str, kind: str
@@ -351,7 +352,9 @@ def test_a_table_with_files_of_removed_rows_is_refused(
     path = write_lines("table/day=1/r.jsonl", *records)
     write_lines(f"table/{mark}", {})
     for given in (str(tmp_path / "table"), path):
-        assert f": {tmp_path / 'table'} is {kind} table, " in _refused(spark, given)
+        message = _refused(spark, given)
+        assert f": {tmp_path / 'table'} is a table, " in message
+        assert message.endswith(f"read it with --table '{kind}.`{tmp_path / 'table'}`'")
 
 
 def _refused(spark: Any, *paths: str) -> str:
@@ -490,7 +493,7 @@ def test_a_frame_with_other_names_of_columns(spark: Any, records: Any, tmp_path:
         map(str, expected.select(names).collect())
     )
     frame.createOrReplaceTempView("of_the_test")
-    url = frames.named("of_the_test", columns)
+    url = Table("of_the_test", columns).url
     assert _good(spark, url) == _expected(records)
     for wrong, problem in {
         "payload.name": "key=payload.name: no such column or field (found: t, Partition, ",
@@ -503,9 +506,9 @@ def test_a_frame_with_other_names_of_columns(spark: Any, records: Any, tmp_path:
     with pytest.raises(InputError, match="DataFrame: column missing: topic "):
         read_records(frame, key="payload.id", offset="`the.offset`")
     with pytest.raises(InputError, match="table of_the_test: key=no: no such column"):
-        _good(spark, frames.named("of_the_test", columns | {"key": "no"}))
-    assert "table:no_such_table: The table or view `no_such_table` cannot be found" in _refused(
-        spark, frames.named("no_such_table", {})
+        _good(spark, Table("of_the_test", columns | {"key": "no"}).url)
+    assert "table no_such_table: The table or view `no_such_table` cannot be found" in _refused(
+        spark, Table("no_such_table").url
     )
 
 

@@ -53,18 +53,30 @@ def new_files(
     return New(tuple(marks), rows, about)
 
 
+def listed(spark: SparkSession, patterns: Sequence[str]) -> list[tuple[str, str, int]]:
+    """The files that are not empty under Spark's patterns: names, times of modification, bytes."""
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    columns = ("path", "length", sf.unix_micros("modificationTime"))
+    found = reader.load(list(patterns)).select(*columns).where("length > 0").collect()
+    return [
+        (
+            re.sub("^file:/+", "/", name),
+            (_1970 + timedelta(microseconds=modified)).isoformat(timespec="microseconds"),
+            length,
+        )
+        for name, length, modified in found
+    ]
+
+
 def _listed(spark: SparkSession, paths: Sequence[str], before: Sequence[Mark]) -> list[Mark]:
     measured = {mark.source: mark for mark in before if mark.kind == FILE}
     found: dict[str, Mark] = {}
     for path in paths:
-        own = {}
-        reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-        columns = ("path", "length", sf.unix_micros("modificationTime"))
-        for name, length, modified in reader.load(literal(path)).select(*columns).collect():
-            local = re.sub("^file:/+", "/", name)
-            if local.endswith(_SUFFIXES) and length:
-                at = (_1970 + timedelta(microseconds=modified)).isoformat(timespec="microseconds")
-                own[local] = Mark(FILE, local, None, at, length)
+        own = {
+            name: Mark(FILE, name, None, at, length)
+            for name, at, length in listed(spark, [literal(path)])
+            if name.endswith(_SUFFIXES)
+        }
         refuse_table(path, own)
         if not measured:
             check_formats(path, own)

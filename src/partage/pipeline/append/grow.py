@@ -37,14 +37,16 @@ from partage.pipeline import measure, profile
 from partage.pipeline.append import marks, topics
 from partage.pipeline.append.files import new_files
 from partage.pipeline.append.marks import Mark, New
+from partage.pipeline.append.tables import new_rows
 from partage.pipeline.cache import Cache
 from partage.pipeline.profile import Measurement, Paths, header, measured
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
-from partage.pipeline.sources import Keep, Reading, frames, kafka
+from partage.pipeline.sources import Keep, Reading, kafka
 from partage.pipeline.sources.files import literal
+from partage.pipeline.sources.tables import SCHEME, Table
 from partage.pipeline.stored_places import PlaceOfStore
 from partage.pipeline.stores import Store
 
@@ -71,8 +73,8 @@ SCHEMAS: dict[str, pa.Schema] = {
 _TABLES = ("windows", "rejected", *SCHEMAS)
 _KEY = ("topic", "partition", "key")
 _OPTIONS = {"window": "window_seconds", "top": "top_keys", "since": "from", "until": "to"}
-_NOTHING = {"new_files": 0, **damaged_counted(()), **topics.Unread().about()}
-"""Fields of ``profile.json`` about a run without files and topics."""
+_NOTHING = {"new_files": 0, "tables": [], **damaged_counted(()), **topics.Unread().about()}
+"""Fields of ``profile.json`` about a run without files, tables and topics."""
 
 
 @dataclass(frozen=True)
@@ -119,27 +121,28 @@ def append_profile(
     one.
 
     ``paths``: files of records, folders or patterns, of which the files that were measured before
-    are left out, and ``kafka://`` URLs, which are read from where the last run ended, if
-    ``read_offsets`` is given (``partage.profile`` does). ``window``, ``top`` and ``period`` must be
-    those of the profile. ``max_rejected`` is for the new rows, ``columns`` and ``skip_damaged`` are
-    as for ``write_profile``; a file that was damaged is new until it is whole. ``overwrite``: start
-    again. Returns the contents of ``profile.json``, see ``write_profile``, with what was new:
-    ``new_files``, ``new_offsets``, and the offsets that were lost (``partage.pipeline.append.
-    topics``). Raises InputError, also for a file that has changed since it was measured, and
-    PartageError for too many rejected rows.
+    are left out; tables, of which the rows that came since are read; and ``kafka://`` URLs, which
+    are read from where the last run ended, if ``read_offsets`` is given (``partage.profile`` does).
+    ``window``, ``top`` and ``period`` must be those of the profile. ``max_rejected`` is for the new
+    rows, ``columns`` and ``skip_damaged`` are as for ``write_profile``; a file that was damaged is
+    new until it is whole. ``overwrite``: start again. Returns the contents of ``profile.json``, see
+    ``write_profile``, with what was new: ``new_files``, ``tables`` (versions), ``new_offsets``, and
+    the offsets that were lost (``partage.pipeline.append.topics``). Raises InputError, also for a
+    file or a row of a table that has changed since it was measured, and PartageError for too many
+    rejected rows.
     """
     named = [os.fspath(path) for path in paths]
     sink = Sink(out, MARKER, PARQUET, overwrite=True)
     sink.check(spark)
     if read_offsets is None and any(path.startswith(kafka.SCHEME) for path in named):
         raise InputError("`append`", "needs `read_offsets` for Kafka")
-    _check(sink, spark, named)
+    _check(sink, spark)
     place = PlaceOfStore(Store(spark, os.fspath(out))) if is_store(out) else Place(os.fspath(out))
     before = Earlier(place)
     head = header(named, window, top, period)
     if not overwrite:
         before = _earlier(place, head)
-    files = [path for path in named if not path.startswith(kafka.SCHEME)]
+    files = [path for path in named if not path.startswith((kafka.SCHEME, SCHEME))]
     urls = [path for path in named if path.startswith(kafka.SCHEME)]
     with spark_errors(), Cache() as cached, topics.explained() if urls else nullcontext():
         every: list[New] = []
@@ -147,6 +150,10 @@ def append_profile(
             reading = Reading(columns or {})
             own = (spark, files, before.measured, reading, progress)
             every.append(new_files(*own, skip_damaged=skip_damaged))
+        for path in named:
+            if path.startswith(SCHEME):
+                with reported(spark, progress, "comparing versions"):
+                    every.append(new_rows(spark, Table.of(path), before.measured))
         if urls:
             assert read_offsets is not None
             with reported(spark, progress, "asking Kafka for offsets"):
@@ -263,13 +270,8 @@ def _figures(found: Measurement, grown: Mapping[str, DataFrame], before: Earlier
     }
 
 
-def _check(sink: Sink, spark: SparkSession, named: Sequence[str]) -> None:
+def _check(sink: Sink, spark: SparkSession) -> None:
     """Raise InputError where a profile cannot grow."""
-    for path in named:
-        if path.startswith(frames.SCHEME):
-            shown = path.partition("?")[0]
-            problem = f"knows what is new among files and in Kafka, found {shown}"
-            raise InputError("`append`", problem)
     if not (is_store(sink.path) or sink.shared(spark)):
         problem = "Spark must run on this machine, or share the directory with it"
         raise InputError(os.fspath(sink.path), f"cannot be appended to: {problem}")

@@ -4,6 +4,9 @@
 |---|---|---|---|---|
 | file | its path | | time of modification | length in bytes |
 | topic | its name | number | topic ID | offset of the next record |
+| delta | the table | | table ID | version |
+| iceberg | the table | | | ID of the snapshot |
+| table | the table | | a file of it, and its time of modification | length in bytes |
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from partage.errors import InputError
 from partage.measured_loads.places import Place
 from partage.pipeline.profile import NewRows
 
-FILE, TOPIC = "file", "topic"
+FILE, TOPIC, TABLE = "file", "topic", "table"
 
 SCHEMA = pa.schema(
     [
@@ -33,7 +36,7 @@ SCHEMA = pa.schema(
 
 
 class Mark(NamedTuple):
-    """How far a file or a partition is measured."""
+    """How far a file, a partition or a table is measured."""
 
     kind: str
     source: str
@@ -43,9 +46,10 @@ class Mark(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, int, str]:
-        """What is measured: of a topic that is created again, both are kept."""
+        """What is measured: of a topic that is created again, both are kept, and of a table all
+        files."""
         number = -1 if self.partition is None else self.partition
-        return self.kind, self.source, number, self.identity if self.kind == TOPIC else ""
+        return self.kind, self.source, number, self.identity if self.kind in (TOPIC, TABLE) else ""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,16 @@ from partage.pipeline.records import RECORDS
 from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
-from partage.pipeline.sources import columnar, consumer_groups, csv, frames, jsonl, kafka, log_dirs
+from partage.pipeline.sources import (
+    columnar,
+    consumer_groups,
+    csv,
+    frames,
+    jsonl,
+    kafka,
+    log_dirs,
+    tables,
+)
 from partage.pipeline.sources.files import (
     AS_THEY_ARE,
     Files,
@@ -99,7 +108,7 @@ def read_rows(
 ) -> DataFrame:
     """The rows of all ``paths`` with the columns of their row type and ``BOOKKEEPING``.
 
-    A path is a ``kafka://`` URL (records only), a table (``frames``), or a file, a directory
+    A path is a ``kafka://`` URL (records only), a table (``tables``), or a file, a directory
     (searched recursively) or a glob, anywhere Spark can read; the format follows from the file
     names, the rest from ``reading``. Only names, headers and first rows are read yet. ``keep`` is
     applied to rows that are costly to read again: all formats but Parquet and ORC. Without
@@ -113,7 +122,7 @@ def read_rows(
     read: list[DataFrame] = []
     seen: set[str] = set()
     for path in [os.fspath(path) for path in paths]:
-        with spark_errors(path):
+        with spark_errors(tables.shown_as(path)):
             if path.startswith(kafka.SCHEME):
                 if row_type != RECORDS:
                     raise InputError(path, f"has records, expected files of {row_type.name}")
@@ -122,7 +131,7 @@ def read_rows(
                 seen.add(path)
                 read.append(keep(kafka.read(spark, path)))
                 continue
-            if path.startswith(frames.SCHEME):
+            if path.startswith(tables.SCHEME):
                 read.append(frames.read(spark, path, row_type))
                 continue
             files = list_files(spark, path)

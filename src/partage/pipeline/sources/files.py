@@ -144,13 +144,13 @@ def refuse_table(named: str, names: Iterable[str]) -> None:
     }
     for folder in sorted(folders):
         if any(folder.glob("metadata/*.metadata.json")):
-            kind = "an Iceberg"
+            kind = "iceberg"
         elif (folder / "_delta_log").is_dir():
-            kind = "a Delta"
+            kind = "delta"
         else:
             continue
-        problem = f"{folder} is {kind} table, whose folder has the files of removed rows, too"
-        raise InputError(named, f"{problem}: write its current rows to Parquet first")
+        problem = f"{folder} is a table, whose folder has the files of removed rows, too"
+        raise InputError(named, f"{problem}: read it with --table '{kind}.`{folder}`'")
 
 
 def literal(path: str) -> str:
@@ -160,9 +160,10 @@ def literal(path: str) -> str:
         return path
     here = Path(path)
     if here.exists():
-        return _escaped(str(here.absolute()))
-    return path if here.is_absolute() else f"{_escaped(str(Path.cwd()))}/{path}"
+        return escaped(str(here.absolute()))
+    return path if here.is_absolute() else f"{escaped(str(Path.cwd()))}/{path}"
 
 
-def _escaped(path: str) -> str:
+def escaped(path: str) -> str:
+    """A path that Spark does not take for a pattern."""
     return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)

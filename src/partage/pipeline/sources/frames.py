@@ -1,21 +1,18 @@
 """A DataFrame whose columns have types: tables, Parquet, ORC, or whatever the caller has.
 
 Columns are found by name, in any case; a mapping names those that are called otherwise, or that are
-fields of a structure (``payload.id``). A table of a catalog, with its mapping, is named as
-``table:catalog.db.records?topic=t&key=payload.id``.
+fields of a structure (``payload.id``).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 from partage.pipeline.sources.files import no_such_column
-
-SCHEME = "table:"
+from partage.pipeline.sources.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,18 +22,10 @@ if TYPE_CHECKING:
     from partage.pipeline.rows import RowType
 
 
-def named(table: str, columns: Mapping[str, str]) -> str:
-    """The URL of a table of Spark's catalogs, with a mapping of its columns."""
-    query = "&".join(f"{name}={quote(theirs)}" for name, theirs in columns.items())
-    return f"{SCHEME}{quote(table)}{'?' if query else ''}{query}"
-
-
 def read(spark: SparkSession, url: str, row_type: RowType) -> DataFrame:
-    """The rows of a table, named by ``named``."""
-    table, _, query = url.removeprefix(SCHEME).partition("?")
-    columns = dict(part.split("=", 1) for part in query.split("&") if part)
-    columns = {name: unquote(theirs) for name, theirs in columns.items()}
-    return mapped(spark.table(unquote(table)), row_type, f"table {unquote(table)}", columns)
+    """The rows of a table (``tables``)."""
+    table = Table.of(url)
+    return mapped(table.frame(spark), row_type, table.where, table.columns)
 
 
 def canonical(
