@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from partage.brokers.placement import integer_program
 from partage.brokers.placement.integer_program import SIZES, NothingFitsError, solve_within_disks
 from partage.brokers.planning import problem_of
 from partage.flow.assignment import LOAD, MOVES, AssignmentProblem
@@ -40,8 +41,13 @@ def placements(sharing: AssignmentProblem) -> list[Any]:
     return [np.array(sets) for sets in itertools.product(*choices)]
 
 
+@pytest.mark.parametrize("reach", [0, 1, 8])
 @pytest.mark.parametrize("costs", [(LOAD, MOVES), (SIZES,)])
-def test_no_placement_that_fits_is_better(costs: tuple[str, ...]) -> None:
+def test_no_placement_that_fits_is_better(
+    costs: tuple[str, ...], reach: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However near to the fair share loads get columns of their own first."""
+    monkeypatch.setattr(integer_program, "_REACHES", (reach,))
     rng = random.Random(3)
     fitted = proven = 0
     for _ in range(25):
@@ -58,9 +64,12 @@ def test_no_placement_that_fits_is_better(costs: tuple[str, ...]) -> None:
                 solve_within_disks(sharing, disk, costs)
             continue
         fitted += 1
-        found = solve_within_disks(sharing, disk, costs)
-        assert found is not None
-        assert (sharing.size_on(found) <= disk).all()
-        assert cost(found) == min(map(cost, fit))
+        least = min(placements(sharing), key=lambda s: sharing.costs(s)[LOAD])
+        fairest = sharing.base + np.bincount(least[least >= 0], minlength=sharing.slots)
+        for known in (None, fairest):
+            found = solve_within_disks(sharing, disk, costs, known)
+            assert found is not None
+            assert (sharing.size_on(found) <= disk).all()
+            assert cost(found) == min(map(cost, fit))
     assert fitted > 5
     assert proven > 1

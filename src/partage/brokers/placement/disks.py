@@ -54,8 +54,10 @@ def fit_disks(problem: Problem, replicas: Ints) -> Ints:
         and problem.sharing.items * problem.sharing.slots <= MAX_VARIABLES
     ):
         disk = problem.cluster.disk_bytes[problem.slot_brokers]
+        held = problem.broker_slot[replicas]
+        fairest = np.bincount(held[held >= 0], minlength=problem.sharing.slots)
         try:
-            slots = solve_within_disks(problem.sharing, disk, (LOAD, MOVES))
+            slots = solve_within_disks(problem.sharing, disk, (LOAD, MOVES), fairest)
         except NothingFitsError:
             raise _cannot(problem, replicas, "proven: no placement fits all disks") from None
         if slots is not None:
