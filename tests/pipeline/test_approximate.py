@@ -75,6 +75,7 @@ def rows(table: Any) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 def test_figures_are_within_their_bounds(
     spark: Any, path: str, exact: dict[str, Any], few_sampled: int, tmp_path: Path
 ) -> None:

@@ -176,6 +176,7 @@ def test_limits_on_what_moves_are_kept_or_refused() -> None:
     assert relieved(cluster, relieve="in=110%", max_moves=500).moves <= 500
 
 
+@pytest.mark.long
 def test_the_order_of_brokers_in_the_input_does_not_matter() -> None:
     cluster = a_large_cluster(4, partitions=150)
     turned = {"brokers": cluster["brokers"][::-1], "partitions": cluster["partitions"][::-1]}

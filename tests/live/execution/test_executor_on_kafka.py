@@ -217,6 +217,7 @@ def outcome_keys(outcome: Outcome) -> list[tuple[str, int]]:
     return [(topic, int(number)) for topic, _, number in named]
 
 
+@pytest.mark.long
 def test_a_dead_broker_is_reported_and_its_moves_cancelled(
     topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
