@@ -114,6 +114,10 @@ def test_progress_in_a_log_is_lines(
     with output.progress() as say:
         say("planning")
     assert capsys.readouterr() == ("", "… reading\n… writing\n")
+    with output.bar(quiet=True) as tell:
+        for label in ("reading", "reading (no executor)", "reading (no executor)", "writing"):
+            tell(0, 0, label)
+    assert capsys.readouterr() == ("", "… reading (no executor)\n")
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {}], ids=str)

@@ -166,8 +166,10 @@ def opened(folder: Path) -> Iterator[Standalone]:
 
 
 @contextmanager
-def connect_server(standalone: Standalone, master: str) -> Iterator[tuple[str, Process]]:
-    """The URL of a Connect server with this master, and its process."""
+def connect_server(
+    standalone: Standalone, master: str, *more: str
+) -> Iterator[tuple[str, Process]]:
+    """The URL of a Connect server with this master and ``more`` options, and its process."""
     port = _free_port()
     with ExitStack() as running:
         log, server = standalone.start(
@@ -177,6 +179,7 @@ def connect_server(standalone: Standalone, master: str) -> Iterator[tuple[str, P
             *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
             *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
             *("--conf", f"spark.connect.grpc.binding.port={port}"),
+            *more,
             "spark-internal",
         )
         _until_it_listens(port, log)

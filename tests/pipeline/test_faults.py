@@ -205,6 +205,24 @@ def test_no_executor_starts(standalone: Standalone, skewed: str, out: Path) -> N
     assert list(out.parent.iterdir()) == []
 
 
+def test_no_executor_starts_for_a_connect_server(
+    standalone: Standalone, skewed: str, out: Path
+) -> None:
+    """With ``--json``, too, a line on stderr names it."""
+    pytest.importorskip("grpc")
+    script = "import partage.pipeline.progress as p; p._IDLE_SECONDS = 1"
+    script += "\nfrom partage.cli import main\nmain()"
+    more = ("--conf", "spark.executor.memory=64g")
+    with connect_server(standalone, standalone.url, *more) as (url, _):
+        words = ("profile", skewed, "--master", url, "-o", str(out), "--json")
+        with started(standalone, *words, python=("-c", script)) as process:
+            until(process, "reading (no executor: the cluster is busy")
+            process.send_signal(signal.SIGINT)
+            output, err = process.communicate(timeout=240)
+            assert (output, err, process.returncode) == ("", "partage: interrupted\n", 130)
+    assert list(out.parent.iterdir()) == []
+
+
 def test_a_spark_connect_server_killed(standalone: Standalone, skewed: str, out: Path) -> None:
     pytest.importorskip("grpc")
     script = "import partage.pipeline.outages as o; o.SECONDS = 5"

@@ -278,16 +278,13 @@ def _one_line(text: str) -> Text:
 def bar(quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
     """A progress bar on stderr for (done, total, label); one line per step without a terminal.
 
-    A label may have a note in parentheses, which comes and goes.
+    A label may have a note in parentheses, which comes and goes. ``quiet``: only notes, in a line.
     """
-    if quiet:
-        yield lambda _done, _total, _label: None
-        return
-    if not _animated():
+    if quiet or not _animated():
         seen: set[str] = set()
 
         def line(_done: int, _total: int, label: str) -> None:
-            if label not in seen:
+            if label not in seen and (not quiet or label.endswith(")")):
                 seen.add(label)
                 print_aside(f"… {label}")
 

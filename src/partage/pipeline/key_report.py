@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,8 +78,9 @@ def key_report(
         reading = Reading(columns or {})
         if skip_damaged:
             reading = without_damaged(spark, {RECORDS: paths}, reading, progress)
-        with reported(spark, progress, "reading"):
-            records = read_rows(spark, paths, RECORDS, origins=False, reading=reading)
+        with reported(spark, progress, "reading") as note:
+            noting = replace(reading, note=note)
+            records = read_rows(spark, paths, RECORDS, origins=False, reading=noting)
             placed = cached(records.transform(placements.placed).transform(placements.hashed))
             keys = placed.transform(placements.per_key)
             rows = placed.transform(placements.loads).toArrow().to_pylist()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -278,9 +278,10 @@ def measured(
     _check(window, top, period)
     with spark_errors(), Cache() as cached:
         kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
-        with reported(spark, progress, "reading"):
+        with reported(spark, progress, "reading") as note:
+            noting = replace(reading, note=note)
             rows = {
-                kind: _rows(spark, given[kind], kind, cached, reading, new_rows, origins=False)
+                kind: _rows(spark, given[kind], kind, cached, noting, new_rows, origins=False)
                 for kind in kinds
             }
             windowed = None

@@ -2,8 +2,8 @@
 
 For a session in this process a thread polls the status tracker about the jobs of the current step;
 a Connect session reports by itself. Neither knows the tasks of future stages, so ``total`` may
-grow. The callback may be called from another thread. While no executor takes the tasks, the label
-is followed by a note in parentheses.
+grow. The callback may be called from another thread. The label is followed by a note in parentheses
+while no executor takes the tasks, and about input that is slow to read.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from partage.pipeline.compat_pyspark import errors
 from partage.pipeline.session import is_connect
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Progress = Callable[[int, int, str], None]
+Note = Callable[[str], None]
+"""Adds a note to the label of a step."""
+
 _Report = Callable[[int, int, str], None]
 """Tasks that are done, all tasks, and a note to the label."""
 
@@ -39,25 +43,37 @@ _NO_EXECUTOR = (
     "cannot reach this machine"
 )
 
+_SERVED: WeakSet[Any] = WeakSet()
+"""Sessions of Spark Connect for which executors have run a task."""
+
 _GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
 
 
 @contextmanager
-def reported(spark: SparkSession, progress: Progress | None, label: str) -> Iterator[None]:
+def reported(spark: SparkSession, progress: Progress | None, label: str) -> Iterator[Note]:
     """Report the Spark jobs started inside under ``label`` until all are done; Spark's UI has it as
-    their description.
+    their description. Gives the block a function that adds a note to the label.
 
     The first call is ``(0, 0, label)``; after success the last one has ``done == total``.
     """
     with _described(spark, f"partage: {label}"):
         if progress is None:
-            yield
+            yield lambda _: None
             return
+        named = [label]
+
+        def add(note: str) -> None:
+            named[0] = f"{label} ({note})"
+            progress(0, 0, named[0])
+
+        def report(done: int, total: int, note: str) -> None:
+            progress(done, total, label + note if note else named[0])
+
         progress(0, 0, label)
         watch = _watch_connect if is_connect(spark) else _watch_context
-        with watch(spark, lambda done, total, note: progress(done, total, label + note)) as tasks:
-            yield
-        progress(tasks[0], tasks[0], label)
+        with watch(spark, report) as tasks:
+            yield add
+        progress(tasks[0], tasks[0], named[0])
 
 
 @contextmanager
@@ -97,10 +113,9 @@ def _watch_context(spark: SparkSession, report: _Report) -> Iterator[list[int]]:
                         total += tasks.numTasks
             if not _waits(tracker):
                 ran = time.monotonic()
-            note = f" ({_NO_EXECUTOR})" if time.monotonic() - ran > _IDLE_SECONDS else ""
             last[0] = total
             if total and not finished.is_set():
-                report(done, total, note)
+                report(done, total, _idle_since(ran))
 
     def poll() -> None:
         with suppress(*errors()):  # if Spark's Java process is gone, the query reports it
@@ -117,6 +132,11 @@ def _watch_context(spark: SparkSession, report: _Report) -> Iterator[list[int]]:
         context.setLocalProperty(_GROUP, None)
 
 
+def _idle_since(ran: float) -> str:
+    """The note to the label, if no task has run or ended since then."""
+    return f" ({_NO_EXECUTOR})" if time.monotonic() - ran > _IDLE_SECONDS else ""
+
+
 def _waits(tracker: StatusTracker) -> bool:
     """Whether there are stages to run, and none of their tasks runs."""
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -125,20 +145,26 @@ def _waits(tracker: StatusTracker) -> bool:
 
 @contextmanager
 def _watch_connect(spark: SparkSession, report: _Report) -> Iterator[list[int]]:
+    """The server reports every two seconds about jobs, but not while it looks at files, for which
+    it needs executors, too. So the first step of a session begins with a job of one task."""
     tasks: dict[str, tuple[int, int]] = {}
-    last = [0]
+    last, ran = [0], [time.monotonic()]
 
     def handler(**event: Any) -> None:
-        stages = event.get("stages") or ()
-        tasks[str(event.get("operation_id"))] = (
-            sum(stage.num_completed_tasks for stage in stages),
-            sum(stage.num_tasks for stage in stages),
-        )
+        stages, operation = event.get("stages") or (), str(event.get("operation_id"))
+        done = sum(stage.num_completed_tasks for stage in stages)
+        found = done, sum(stage.num_tasks for stage in stages)
+        if event.get("inflight_tasks") or found != tasks.get(operation):
+            ran[0] = time.monotonic()
+        tasks[operation] = found
         last[0] = sum(total for _, total in tasks.values())
-        report(sum(done for done, _ in tasks.values()), last[0], "")
+        report(sum(done for done, _ in tasks.values()), last[0], _idle_since(ran[0]))
 
     spark.registerProgressHandler(handler)
     try:
+        if spark not in _SERVED:
+            spark.range(0, 1, 1, 1).groupBy().max().collect()
+            _SERVED.add(spark)
         yield last
     finally:
         spark.removeProgressHandler(handler)

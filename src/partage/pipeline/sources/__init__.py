@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from partage.pipeline.sources import (
     kafka,
     log_dirs,
     tables,
+    unsplit,
 )
 from partage.pipeline.sources.files import (
     AS_THEY_ARE,
@@ -192,6 +194,9 @@ def _by_format(
             named_by_row = origins or not source.quick
             shown, columns = named or several, reading.columns
             files = Files(shown, pattern, source, own, row_type, named_by_row, columns)
+            if large := unsplit.largest(spark, files):
+                reading.note(unsplit.advice(*large))
+                files = replace(files, spread=True)
             rows = source.read(spark, files)
             found += rows if source.quick else [keep(_union(rows))]
     return found

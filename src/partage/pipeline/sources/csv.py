@@ -73,7 +73,7 @@ def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
         "maxCharsPerColumn": "-1",
     }
     record = sf.from_csv("line", schema, options)
-    rows = lines.withColumn("record", record)
+    rows = files.distributed(lines).withColumn("record", record)
     broken = sf.when(
         sf.col(f"record.{_BROKEN}").isNotNull(),
         sf.lit(f"line does not have the header's {len(names)} fields"),

@@ -40,10 +40,12 @@ class Source:
 @dataclass(frozen=True)
 class Reading:
     """How files of records are read. ``columns``: theirs by the name of ours, fields of structures
-    as ``payload.id``; ``left_out``: files to leave out."""
+    as ``payload.id``; ``left_out``: files to leave out; ``note``: gets what users should know of a
+    file."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
+    note: Callable[[str], None] = lambda _: None
 
     def of(self, row_type: RowType) -> Reading:
         """How files of this type are read: only those of records have other columns."""
@@ -58,7 +60,7 @@ class Files:
     """The files of a format under a path: the user's name for it (``named``), Spark's ``pattern``
     (or several), the file names, and the type of their rows. ``origins``: whether the file of each
     row is wanted; Spark carries the names of files along with every row as soon as one is used.
-    ``columns``: see ``Reading``."""
+    ``columns``: see ``Reading``. ``spread``: one task reads most lines (``unsplit``)."""
 
     named: str
     pattern: str | list[str]
@@ -67,6 +69,7 @@ class Files:
     row_type: RowType = RECORDS
     origins: bool = True
     columns: Mapping[str, str] = field(default_factory=dict)
+    spread: bool = False
 
     def known(self, found: Iterable[str], *, nested: bool = False) -> dict[str, str]:
         """The input columns among those found: by name here, their name there; ``nested``: or their
@@ -117,6 +120,10 @@ class Files:
             sf.col("_metadata.file_path").alias("file"),
             sf.col("_metadata.file_block_start").alias("start"),
         ).where(sf.trim("line") != "")
+
+    def distributed(self, lines: DataFrame) -> DataFrame:
+        """The lines, distributed to several tasks if one reads most of them."""
+        return lines.repartition("line") if self.spread else lines
 
 
 def no_such_column(where: str, name: str, theirs: str, found: Iterable[str]) -> InputError:

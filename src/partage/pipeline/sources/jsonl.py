@@ -62,7 +62,11 @@ def read(spark: SparkSession, files: Files) -> list[DataFrame]:
         f"array<struct<{schema.replace('` ', '`: ')}>>",
         {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"},
     )
-    rows = lines.withColumn("parsed", parsed).withColumn("record", sf.get("parsed", sf.lit(0)))
+    rows = (
+        files.distributed(lines)
+        .withColumn("parsed", parsed)
+        .withColumn("record", sf.get("parsed", sf.lit(0)))
+    )
     broken = sf.when(
         sf.col("record").isNull() | (sf.size("parsed") != 1), sf.lit("line is not one JSON object")
     )
