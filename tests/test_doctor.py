@@ -204,6 +204,8 @@ def test_a_kafka_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_kafka_that_answers(kafka: Any) -> None:
     found, *allowed = doctor.kafka(kafka.bootstrap_servers, None)
     release = ".".join(kafka.kafka.split(".")[:2])
+    if release == "4.3":  # the newest that kafka-python knows
+        release = "4.3 or later"
     assert found == Finding(
         "Kafka", "ok", f"{release}, cluster {kafka.cluster_id}, 3 of 3 brokers alive"
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
+from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
 from partage.live.admin.connection import alive_brokers
 
@@ -16,8 +17,8 @@ _MAX_BROKERS = 30
 @dataclass(frozen=True)
 class ClusterInfo:
     """``alive``: how many of the ``brokers`` are not fenced; ``releases`` of Kafka, ascending:
-    several during an upgrade. kafka-python derives a release from what a broker can do, so one that
-    is newer than it knows appears as the newest that it knows."""
+    several during an upgrade. kafka-python derives a release from what a broker can do, so the
+    newest that it knows may be a later one, and is named so."""
 
     cluster_id: str
     alive: int
@@ -39,5 +40,10 @@ def read_cluster_info(admin: KafkaAdminClient) -> ClusterInfo:
         cluster_id=str(described["cluster_id"]),
         alive=len(alive),
         brokers=len(described["brokers"]),
-        releases=tuple(".".join(map(str, release)) for release in sorted(releases)),
+        releases=tuple(map(_named, sorted(releases))),
     )
+
+
+def _named(release: tuple[int, ...]) -> str:
+    name = ".".join(map(str, release))
+    return f"{name} or later" if release >= max(BROKER_API_VERSIONS) else name
