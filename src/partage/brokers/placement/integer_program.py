@@ -46,9 +46,9 @@ def solve_within_disks(
     """Slots [I, any] that keep every slot within its ``capacity`` [E] in bytes (-1: no limit).
 
     The ``costs`` (of LOAD, MOVES, SIZES) are minimised in this order. ``fairest`` [E]: loads, base
-    included, as fair as any without limits; mostly the disks leave space for loads as fair, and then
-    LOAD needs no separate program. None if the nodes ran out before a placement was found. Raises
-    NothingFitsError.
+    included, as fair as any without limits; mostly the disks leave space for loads as fair, and
+    then LOAD needs no separate program. None if the nodes ran out before a placement was found.
+    Raises NothingFitsError.
     """
     placed = None
     if fairest is not None and LOAD in costs:
