@@ -26,6 +26,7 @@ MINUTES = {
     "broker_assignors": {"small": 0.5, "medium": 1, "large": 2},
     "pipeline": {"small": 2, "medium": 3, "large": 6},
     "limits": {"small": 2, "medium": 5, "large": 45},
+    "scale": {"small": 2, "medium": 5, "large": 20},
     "article": {"small": 0.1, "medium": 2, "large": 2},
 }
 """Approximate minutes on two idle cores, without creating the peers' environments."""

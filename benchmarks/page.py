@@ -31,6 +31,7 @@ import tables.peers
 import tables.pipeline
 import tables.plan
 import tables.runs
+import tables.scale
 import tables.summary
 from tables.markdown import filled
 
@@ -46,7 +47,8 @@ IN_SUMMARY = ("-110", "-1000")
 """Ends of the jobs that the summary and the plots show, but not the table of all planners."""
 
 COMPARISONS = (
-    *("plan", "peers", "load", "assignors", "broker_assignors", "pipeline", "limits", "article"),
+    *("plan", "peers", "load", "assignors", "broker_assignors"),
+    *("pipeline", "limits", "scale", "article"),
 )
 
 
@@ -73,6 +75,7 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
             "plan": tables.plan.report(found["plan"], clusters),
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
             **tables.limits.blocks(found["limits"]["limits"]),
+            **tables.scale.blocks(found["scale"]["scale"]),
         },
         "docs/assignors-compared.md": {
             **tables.assignors.blocks(joins),

@@ -39,6 +39,8 @@ SIZES = {"small": "100k,1M", "medium": "1M,10M", "large": "1M,10M,50M"}
 EXECUTORS = (1, 2)
 SKEWS = ("even", "hot")
 TIMED = "zipf"
+COMPARED, PROCESSOR = ("profile", "approximate", "plain"), "_processor_seconds"
+"""What is compared by seconds of processors, which do not depend on what else the machine does."""
 MOST_FOR_HASHING = 10_000_000
 """Most records for hashing and skew, which are measured with one number of records."""
 MOST_REPEATED = 1_000_000
@@ -53,7 +55,7 @@ def measure(records: Sequence[int], data: Path, seed: int) -> Json:
     file_bytes = measured("generate", data, seed, wanted=wanted)
     hashing = measured("hashing", data, seed, kind=TIMED, records=one)
     kinds = {kind: measured("skewed", data, seed, kind=kind, records=one) for kind in SKEWS}
-    profile = {}
+    profile, processor = {}, {}
     for count in records:
         for executors in EXECUTORS:
             figures = measured(
@@ -69,11 +71,16 @@ def measure(records: Sequence[int], data: Path, seed: int) -> Json:
             )
             about = {"records": count, "executors": executors}
             size = file_bytes[f"{TIMED}-{count}-seed-{seed}"]
-            profile[f"{count} on {executors}"] = {**about, "file_bytes": size, **figures}
+            name = f"{count} on {executors}"
+            spent = {what: figures.pop(f"{what}{PROCESSOR}", None) for what in COMPARED}
+            if all(spent.values()):
+                processor[name] = {**about, **spent}
+            profile[name] = {**about, "file_bytes": size, **figures}
     return {
         "hashing": {str(one): hashing},
         "skewed": {str(one): {"records": one, "kinds": kinds}},
         "profile": profile,
+        "processor": processor,
     }
 
 
@@ -84,6 +91,10 @@ def latest(figures: results.Figures) -> Json:
         "skewed": _most(figures["skewed"]),
         "profile": sorted(
             figures["profile"].values(), key=lambda each: (each["records"], each["executors"])
+        ),
+        "processor": sorted(
+            figures.get("processor", {}).values(),
+            key=lambda each: (each["records"], each["executors"]),
         ),
     }
 

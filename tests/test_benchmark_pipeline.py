@@ -229,3 +229,58 @@ def test_pipeline_is_measured(
     timed = measured("profile", kind="zipf", records=2000, repeat=1, with_plain=True)
     assert 0 < timed["placements"] <= 100
     assert min(timed[f"{job}_seconds"] for job in ("profile", "approximate", "plain")) > 0
+
+
+def test_targets_by_processor_time() -> None:
+    """They are judged by it where it is known, whatever the seconds are."""
+    spent = {"records": 10**7, "executors": 2, "profile": 13.0, "approximate": 12.0, "plain": 10.0}
+    figures = pipeline_figures(processor=[spent])
+    assert met(figures) == [True, True, True, False, True]
+    shown = module("tables.pipeline").blocks(figures)
+    line = shown["pipeline, processor"].splitlines()[-1]
+    assert [cell.strip() for cell in line.split("|")[-3:-1]] == ["1.30", "1.20"]
+    assert "(1.30 at 10,000,000 records)" in shown["pipeline, targets"]
+
+
+def scale_figures(**more: Any) -> dict[str, Any]:
+    return {
+        "kind": "zipf",
+        "records": 10**7,
+        "files": 0,
+        "executors": 2,
+        "profile_seconds": 10.0,
+        "processor_seconds": 20.0,
+        "shuffled_bytes": 5 * 10**7,
+        "skew": 1.25,
+        "placements": 10**6,
+        **more,
+    }
+
+
+def test_scale_is_estimated_from_the_largest_run() -> None:
+    runs = {
+        "small": scale_figures(records=10**6, shuffled_bytes=9 * 10**7),
+        "two": scale_figures(),
+        "one": scale_figures(executors=1, profile_seconds=15.0),
+        "hot": scale_figures(kind="hot", skew=1.75, shuffled_bytes=0),
+        "files": scale_figures(files=2000, records=200_000),
+    }
+    shown = module("tables.scale").blocks(runs)
+    estimate = shown["scale, estimate"]
+    assert "2.00 s of a processor per million records: 33 minutes" in estimate
+    assert "5.00 bytes shuffled per record: 5.0 TB, 5.0 GB per core" in estimate
+    assert "100,000,000,000 distinct keys" in estimate
+    assert "2 executors had 1.50 times the speed of one" in estimate
+    assert "2,000 small files: 10 ms of a processor each" in estimate
+    assert "the first to break is memory" in estimate
+    lines = shown["scale"].splitlines()
+    assert [line.split("|")[2].strip() for line in lines[2:]] == [
+        "1,000,000",
+        "10,000,000",
+        "10,000,000",
+        "10,000,000",
+        "200,000",
+    ]
+    assert "1.75" in lines[5]
+    few = {"two": scale_figures(shuffled_bytes=10**6)}
+    assert "fit into 4 GB" in module("tables.scale").blocks(few)["scale, estimate"]

@@ -1,7 +1,8 @@
 """One measurement in a separate process and Spark session: ``measures.py '{"job": ...}'``.
 
-The argument has the ``job`` (a key of ``JOBS``), ``executors`` (threads on this machine),
-``config`` (Spark settings), if any, and the job's parameters; the figures go to stdout as JSON.
+The argument has the ``job`` (a key of ``JOBS``), ``executors`` (threads on this machine) or the
+``master``, ``config`` (Spark settings), if any, and the job's parameters; the figures go to stdout
+as JSON.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,7 @@ from extremes import generate_extreme
 from generator import folder_of, generate_records
 from processes import Peak, processor_seconds
 from pyspark.sql import functions as sf
+from stages import stages
 
 from partage.pipeline import placements
 from partage.pipeline.key_report import key_report
@@ -215,11 +218,50 @@ def extreme(spark: SparkSession, data: Path, seed: int, kind: str, records: int)
     return {"profile_seconds": seconds, "rows": rows}
 
 
+# ---------------------------------------------------------------- scale
+
+
+def scale(
+    spark: SparkSession, data: Path, seed: int, kind: str, records: int, files: int = 0
+) -> Json:
+    """A profile that is written: seconds, seconds of processors, what was shuffled, and skew.
+
+    ``files``: the records are distributed to so many small files before.
+    """
+    folder = folder_of(data, kind, records, seed)
+    warm_up = folder_of(data, WARM_UP_KIND, WARM_UP, seed)
+    write_profile(spark, [warm_up], data / "warm-up", overwrite=True)
+    if files:
+        folder = small_files(folder, data / f"{folder.name}-in-{files}", files)
+    before, warm = processor_seconds(os.getpid()), stages(spark)["shuffled_bytes"]
+    seconds = _seconds(lambda: write_profile(spark, [folder], data / "profile", overwrite=True))
+    after, did = processor_seconds(os.getpid()), stages(spark)
+    distinct = pq.read_table(data / "profile" / "partitions", columns=["distinct_keys"])
+    return {
+        "profile_seconds": seconds,
+        "processor_seconds": after - before if before is not None and after is not None else None,
+        "shuffled_bytes": did["shuffled_bytes"] - warm,
+        "skew": did["skew"],
+        "placements": pc.sum(distinct["distinct_keys"]).as_py(),
+    }
+
+
+def small_files(folder: Path, into: Path, files: int) -> Path:
+    """The same records in so many Parquet files."""
+    into.mkdir()
+    records = pq.read_table(folder)
+    ends = np.linspace(0, len(records), files + 1).astype(int)
+    for at, (begin, end) in enumerate(pairwise(ends)):
+        pq.write_table(records.slice(begin, end - begin), into / f"{at}.parquet")
+    return into
+
+
 JOBS: dict[str, Callable[..., Json]] = {
     "extreme": extreme,
     "generate": generate,
     "hashing": hashing,
     "profile": profile,
+    "scale": scale,
     "skewed": skewed,
 }
 
@@ -264,7 +306,8 @@ def measured(spark: SparkSession, job: str, data: str, **more: Any) -> Json:
 def main() -> None:
     given = json.loads(sys.argv[1])
     config = given.pop("config", {})
-    with session(f"local[{given.pop('executors')}]", config=config) as spark:
+    threads = f"local[{given.pop('executors')}]"
+    with session(given.pop("master", threads), config=config) as spark:
         print(json.dumps(measured(spark, **given)))
 
 
