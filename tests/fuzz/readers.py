@@ -754,7 +754,7 @@ READERS: tuple[Reader, ...] = (
         "state of a watch",
         ("watch/watch.json", "watch/state.json", "watch/partitions/part-00000.parquet"),
         (function(_watch_state),),
-        ("pipeline.watch.store",),
+        ("pipeline.watch.folder", "pipeline.watch.store"),
         damage=table_damaged,
         share=2,
     ),

@@ -51,6 +51,8 @@ ALLOWED = {
     # a file in a store
     ("pipeline/stores.py", "rename"),
     ("pipeline/sinks.py", "write_table"),
+    # a plan, before it is put into a store
+    ("pipeline/watch/folder.py", "TemporaryDirectory"),
     ("pipeline/watch/store.py", "mkdir"),
     ("pipeline/watch/store.py", "write_table"),
     # the journal, which outputs has opened

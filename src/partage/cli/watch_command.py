@@ -129,6 +129,7 @@ def watch(
     )
     if limits is not None and cluster is not None:
         raise InputError("--cluster", "--apply acts on the running cluster: leave it out")
+    _check_place(out, applies=limits is not None)
     connection = _connection(bootstrap_server, command_config) if cluster is None else None
 
     from partage.outputs import check_file, lines_with_checksum, write_file
@@ -192,7 +193,8 @@ def watch(
     with ExitStack() as stack:
         with output.bar(quiet=json) as progress:
             progress(0, 0, "starting Spark")
-            spark = stack.enter_context(session(on.master, short=once, config=on.settings()))
+            opening = session(on.master, short=once, config=on.settings(), paths=[named, out])
+            spark = stack.enter_context(opening)
         watching.watch(
             spark,
             stream,
@@ -206,6 +208,15 @@ def watch(
             applier=acting,
             stop=stop,
         )
+
+
+def _check_place(out: str, *, applies: bool) -> None:
+    """Raise InputError if a plan would be applied without the ledger, which has locks."""
+    from partage.errors import InputError
+    from partage.outputs import is_store
+
+    if applies and is_store(out):
+        raise InputError("--apply", f"needs an output on this machine, found --out {out}")
 
 
 def _connection(bootstrap_server: str | None, command_config: str | None) -> Connection:

@@ -2,8 +2,8 @@
 other stores are of ``partage.pipeline.stored_places``.
 
 In a store, ``profile.json`` lists the files of the tables, in a folder ``run-…``, with their
-lengths; only these count. So it is for a local copy of such a profile. Otherwise the tables are the
-Parquet files of their folders.
+lengths; only these count. So it is for a local copy of such a profile. Otherwise, and in that of a
+watch, which replaces its files one by one, the tables are the Parquet files of their folders.
 """
 
 from __future__ import annotations
@@ -102,16 +102,31 @@ class Place:
 
 
 class StoredPlace(Place):
-    """One in a store; subclasses have ``has``, ``read`` and ``check``."""
+    """One in a store; subclasses have ``has``, ``read``, ``names`` and ``check``."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path.rstrip("/"))
+        self._of_watch = False
 
     def shown(self, name: str) -> str:
         return f"{self.path}/{name}"
 
+    def about(self, marker: str) -> Any:
+        about = super().about(marker)
+        self._of_watch = isinstance(about, dict) and "watch" in about
+        return about
+
     def _found(self, table: str) -> list[str] | None:
-        raise InputError(self.shown(table), "is not listed: the profile is not whole")
+        """The files of a table of a watch, which replaces them one by one and lists none."""
+        if not self._of_watch:
+            raise InputError(self.shown(table), "is not listed: the profile is not whole")
+        names = sorted(self.names(table))
+        own = [name for name in names if name.endswith(".parquet")]
+        return [name for name in own if not name.rpartition("/")[2].startswith((".", "_"))] or None
+
+    def names(self, folder: str) -> list[str]:
+        """The files in a folder."""
+        raise NotImplementedError
 
 
 class _InS3(StoredPlace):
@@ -135,6 +150,14 @@ class _InS3(StoredPlace):
     def read(self, name: str) -> bytes:
         with self._errors(name), self._store.open_input_stream(f"{self._path}/{name}") as opened:
             return bytes(opened.read())
+
+    def names(self, folder: str) -> list[str]:
+        from pyarrow import fs
+
+        with self._errors(folder):
+            top = fs.FileSelector(f"{self._path}/{folder}", allow_not_found=True)
+            found = self._store.get_file_info(top)
+            return [f"{folder}/{one.base_name}" for one in found if one.type == fs.FileType.File]
 
     def check(self, marker: str) -> None:
         if not self.has(marker):

@@ -15,6 +15,9 @@ from partage.measured_loads.places import Place, StoredPlace
 from partage.pipeline.session import session
 from partage.pipeline.stores import Store
 
+_TABLES = ("partitions", "keys", "windows", "rejected")
+"""Those of a watch, which lists no files."""
+
 
 class PlaceOfStore(StoredPlace):
     """The directory of a profile in a store, while its Spark session runs."""
@@ -31,6 +34,10 @@ class PlaceOfStore(StoredPlace):
         if content is None:
             raise InputError(self.shown(name), "no such file: was it replaced meanwhile?")
         return content
+
+    def names(self, folder: str) -> list[str]:
+        found = self.store.lengths(folder)
+        return [name for name in found if name.rpartition("/")[0] == folder]
 
     def check(self, marker: str) -> None:
         if not (self.store.reached() and self.has(marker)):
@@ -51,6 +58,9 @@ class _Copied(StoredPlace):
     def read(self, name: str) -> bytes:
         return self._copy.read(name)
 
+    def names(self, folder: str) -> list[str]:
+        return self._copy.files(folder) or []
+
     def check(self, marker: str) -> None:
         self._copy.check(marker)
 
@@ -67,6 +77,7 @@ def copied_profile(url: str) -> StoredPlace:
         place, copy = PlaceOfStore(store), _Copied(store.url)
         place.check(MARKER)
         place.about(MARKER)
-        for name in (MARKER, *place.listed):
+        tables = (place.files(table) or () for table in _TABLES) if not place.listed else ()
+        for name in (MARKER, *place.listed, *(name for own in tables for name in own)):
             copy.add(store, name)
         return copy

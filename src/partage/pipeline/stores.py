@@ -145,10 +145,10 @@ class Store:
             here = self._hadoop.fs.Path(place.absolute().as_uri())
             self._files.copyToLocalFile(False, self._path(name), here, True)
 
-    def put(self, name: str, content: str, *, replace: bool) -> None:
-        """Write a text file whole or not at all. Raises InputError if there is one and it must not
+    def put(self, name: str, content: str | bytes, *, replace: bool) -> None:
+        """Write a file whole or not at all. Raises InputError if there is one and it must not
         be replaced."""
-        data = bytearray(content.encode())
+        data = bytearray(content.encode() if isinstance(content, str) else content)
         with store_errors(self.url):
             place = self._path(name)
             if not replace and self._files.exists(place):
@@ -156,16 +156,31 @@ class Store:
             if urlsplit(self.url).scheme in _WHOLE_AT_CLOSE:
                 self._write(place, data, replace)
                 return
-            beside = self._path(f".{name}.{os.urandom(8).hex()}")
+            folder, slash, base = name.rpartition("/")
+            beside = self._path(f"{folder}{slash}.{base}.{os.urandom(8).hex()}")
             try:
                 self._write(beside, data, False)
-                context = self._hadoop.fs.FileContext.getFileContext(place.toUri(), self._conf)
-                kind = self._hadoop.fs.Options.Rename
-                how = kind.OVERWRITE if replace else kind.NONE
-                context.rename(beside, place, java_array(self._spark, kind, how))
+                self._rename(beside, place, replace)
             finally:
                 with suppress(Exception):
                     self._files.delete(beside, False)
+
+    def place(self, source: str, name: str) -> None:
+        """Move a file; an earlier one in its place is replaced in one step."""
+        here, place = self._path(source), self._path(name)
+        with store_errors(self.url):
+            if urlsplit(self.url).scheme in _WHOLE_AT_CLOSE:
+                copy, files = self._hadoop.fs.FileUtil.copy, self._files
+                copy(files, here, files, place, True, True, self._conf)
+                return
+            self._files.mkdirs(place.getParent())
+            self._rename(here, place, True)
+
+    def _rename(self, source: Any, place: Any, replace: bool) -> None:
+        context = self._hadoop.fs.FileContext.getFileContext(place.toUri(), self._conf)
+        kind = self._hadoop.fs.Options.Rename
+        how = kind.OVERWRITE if replace else kind.NONE
+        context.rename(source, place, java_array(self._spark, kind, how))
 
     def _write(self, place: Any, data: bytearray, replace: bool) -> None:
         out = self._files.create(place, replace)

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 
 from partage.pipeline.records import RECORDS
-from partage.pipeline.sinks import Sink
 from partage.pipeline.watch import ClusterFile, Rules, Settings
 from partage.pipeline.watch import store as store_module
 from partage.pipeline.watch import windows as windows_module
@@ -174,7 +173,7 @@ def fed(
     with store_module.opened(str(out), Settings("feed", WINDOW)) as store:
         for folder in (offsets, commits):
             folder.mkdir(parents=True, exist_ok=True)
-        tables = Tables(Sink(store.path, store_module.MARKER), shared)
+        tables = Tables(store.folder, shared)
         known = ClusterFile(cluster)
         taker = Fed(spark, None, store, tables, known, RULES, events.append, None)  # type: ignore[arg-type]
         begin = max((int(file.name) for file in offsets.iterdir()), default=0)

@@ -17,6 +17,7 @@ from partage.measured_loads import Profile
 from partage.pipeline.watch import Settings, check
 from partage.pipeline.watch import store as store_module
 from partage.pipeline.watch import windows as windows_module
+from partage.pipeline.watch.folder import LocalFolder
 from tests.pipeline.watch.cases import (
     NOON,
     WINDOW,
@@ -62,7 +63,7 @@ def test_a_directory_resumes_only_with_the_same_settings(tmp_path: Path) -> None
 
 def test_a_state_without_its_checkpoint_is_refused(tmp_path: Path) -> None:
     with store_module.opened(str(tmp_path / "watch"), Settings("/records", 60)) as store:
-        offsets = store.path / "checkpoint" / "offsets"
+        offsets = path_of(store) / "checkpoint" / "offsets"
         offsets.mkdir()
         for batch in range(3):
             (offsets / str(batch)).touch()
@@ -72,11 +73,16 @@ def test_a_state_without_its_checkpoint_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="do not match, name another directory"):
             store.state()
         (tmp_path / "elsewhere").rename(offsets)
-        (store.path / "state.json").unlink()
+        (path_of(store) / "state.json").unlink()
         with pytest.raises(
             InputError, match=r"state.json is of batch -1, but checkpoint/ of batch 2"
         ):
             store.state()
+
+
+def path_of(store: store_module.Store) -> Path:
+    assert isinstance(store.folder, LocalFolder)
+    return store.folder.path
 
 
 def put(store: store_module.Store, rows: pa.Table) -> None:
@@ -86,16 +92,16 @@ def put(store: store_module.Store, rows: pa.Table) -> None:
     extended = None
     if found := store.windows_to_extend(first, rows.num_rows):
         extended, count = found
-        earlier = pq.ParquetFile(extended).read()
+        earlier = pq.ParquetFile(path_of(store) / extended).read()
         kept = earlier.filter(pc.less(windows_module.starts(earlier), first))
         assert kept.num_rows == count
         rows = pa.concat_tables([kept, rows])
     with store.new() as folder:
-        (folder / "windows").mkdir()
+        (path_of(store) / folder / "windows").mkdir()
         files = []
         for number, at in enumerate(range(0, rows.num_rows, store_module.ROWS_PER_FILE)):
-            files.append(folder / "windows" / f"part-{number}.parquet")
-            pq.write_table(rows.slice(at, store_module.ROWS_PER_FILE), files[-1])
+            files.append(f"{folder}/windows/part-{number}.parquet")
+            pq.write_table(rows.slice(at, store_module.ROWS_PER_FILE), path_of(store) / files[-1])
         store.put_windows(files, first, extended)
 
 
@@ -105,7 +111,7 @@ def test_a_file_holds_an_hour_or_sixty_windows(tmp_path: Path) -> None:
         with store_module.opened(str(tmp_path / str(window)), Settings("r", window)) as store:
             for second in seconds:
                 put(store, summed([record(second)]))
-            names = {file.stem for file in (store.path / "windows").glob("2*.parquet")}
+            names = {file.stem for file in (path_of(store) / "windows").glob("2*.parquet")}
             firsts: dict[int, int] = {}
             for second in seconds:
                 start = (NOON + second) // WINDOW * WINDOW
@@ -114,7 +120,7 @@ def test_a_file_holds_an_hour_or_sixty_windows(tmp_path: Path) -> None:
                 datetime.fromtimestamp(first, UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
                 for first in firsts.values()
             }
-            assert set(written(store.path)) == {("t", 0, NOON + second) for second in seconds}
+            assert set(written(path_of(store))) == {("t", 0, NOON + second) for second in seconds}
             begin, end = ((NOON + hour * 3600) * 10**6 for hour in (10, 90))
             assert pa.concat_tables(store.windows_between(begin, end)).num_rows == 8 * 2
 
@@ -134,7 +140,7 @@ def test_a_file_of_many_rows_is_followed_by_others(
         return {file.stem[14:]: pq.read_metadata(file).num_rows for file in files}
 
     with store_module.opened(str(tmp_path / "watch"), Settings("r", 60)) as store:
-        folder = store.path / "windows"
+        folder = path_of(store) / "windows"
         put(store, minute(0, 3))
         assert rows(folder) == {"00-00Z": 3}
         put(store, minute(1, 1))
@@ -148,7 +154,7 @@ def test_a_file_of_many_rows_is_followed_by_others(
         put(store, minute(3, 2))  # again, with another limit for a batch
         assert rows(folder) == {"00-00Z": 4, "02-00Z": 4, "02-00Z-1": 3}
         assert full.stat().st_ino == before
-        assert len(written(store.path)) == 3 + 1 + 5 + 2
+        assert len(written(path_of(store))) == 3 + 1 + 5 + 2
         hour = NOON // 3600 * 3600 * 10**6
         tables = list(store.windows_between(hour + 120_000_000, hour + 180_000_000))
         assert [table.num_rows for table in tables] == [4, 1]
@@ -164,7 +170,7 @@ def test_only_the_latest_rejected_rows_are_kept(
             rows = [{"source": "s", "row": f"{batch}-{i}", "reason": "r"} for i in range(2)]
             for _ in range(2):  # as after a kill
                 store.add_rejected(batch, pa.Table.from_pylist(rows, schema=schema))
-        kept = pq.ParquetFile(store.path / "rejected" / "part-00000.parquet").read()
+        kept = pq.ParquetFile(path_of(store) / "rejected" / "part-00000.parquet").read()
         assert kept.schema.equals(schema)
         assert kept["row"].to_pylist() == ["0-1", "1-0", "1-1", "2-0", "2-1"]
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,7 +30,7 @@ from partage.pipeline.session import spark_errors
 from partage.pipeline.watch import events, windows
 from partage.pipeline.watch.fairness import Fairness, fairness, new_plan
 from partage.pipeline.watch.judgement import Applier, ClusterSource, Judgement
-from partage.pipeline.watch.store import PLANS, REJECTED_KEPT, State, Store, stamp
+from partage.pipeline.watch.store import REJECTED_KEPT, State, Store, stamp
 from partage.pipeline.watch.stream import Stream
 from partage.pipeline.watch.tables import Tables
 
@@ -117,7 +118,7 @@ class Batches:
         if number != before.batch + 1:
             raise PartageError(f"batch {number} does not follow batch {before.batch}")
         state, closed, read = replace(before, batch=number), windows.Figures(), 0
-        with spark_errors(out=os.fspath(self._store.path)), Cache() as cached:
+        with spark_errors(out=self._store.folder.where), Cache() as cached:
             records = self._records(frame)
             if records is not None:
                 summed = records.transform(measure.with_uncounted)
@@ -169,9 +170,9 @@ class Batches:
                     earlier = tables.read(spark, [extended])
                     before_it = sf.unix_micros("window_start") < closed.first
                     rows, count = earlier.where(before_it).unionAll(rows), count + kept
-                files = tables.write(rows, count, folder / "windows")
+                files = tables.write(rows, count, f"{folder}/windows")
                 store.put_windows(files, closed.first, extended)
-            files = tables.write(every.where(~due), left.windows, folder / "open")
+            files = tables.write(every.where(~due), left.windows, f"{folder}/open")
             store.put_open(files, before.batch)
         state = replace(
             before,
@@ -198,7 +199,7 @@ class Batches:
         cluster, problem = self._cluster.now()
         if problem is not None:
             self._emit(events.trouble(problem))
-        profile = Profile.read(self._store.path)
+        profile = self._store.profile()
         measured = profile.aligned(cluster)
         self._report_unknown(measured.not_in_cluster)
         self._fairness = found = fairness(cluster, measured.bytes_per_second)
@@ -231,16 +232,18 @@ class Batches:
         if self._applier is not None:  # it plans for the cluster of the moment when it acts
             self._emit(events.alert(end, self._rules.alert_above, found))
             return
-        path = self._store.path / PLANS / stamp(end)
         written, after, why = None, None, None
         try:
             plan, expected = new_plan(cluster, profile, found, self._rules.moves)
             document = plan.document()
-            plan.write(
-                path,
-                {} if self._render is None else {REPORT: self._render(document, os.fspath(path))},
-            )
-            written, after = os.fspath(path), expected.value
+
+            def write(path: Path) -> None:
+                pages = {}
+                if self._render is not None:
+                    pages[REPORT] = self._render(document, os.fspath(path))
+                plan.write(path, pages)
+
+            written, after = self._store.put_plan(stamp(end), write), expected.value
         except PartageError as error:
             why = error
         self._emit(events.alert(end, self._rules.alert_above, found, written, after, why))

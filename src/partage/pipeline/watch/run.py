@@ -58,8 +58,8 @@ def watch(
         )
     with _signals(stop or threading.Event()) as asked:
         frame = stream.open(spark)
-        with opened(out, Settings(stream.identity, rules.window)) as store:
-            tables = Tables.of(spark, store.path, MARKER)
+        with opened(out, Settings(stream.identity, rules.window), spark) as store:
+            tables = Tables.of(spark, store.folder, MARKER)
             batches = Batches(spark, stream, store, tables, cluster, rules, emit, render, applier)
             trigger = {"availableNow": True} if once else {"processingTime": f"{every} seconds"}
             writer = frame.writeStream.foreachBatch(batches).trigger(**trigger)

@@ -22,24 +22,24 @@ hour, or sixty windows if that is longer, or has ``ROWS_PER_FILE`` rows. Then ot
 ``partitions`` has every partition ever seen, measured over the last closed windows only;
 ``rejected`` has the latest rejected rows. All tables have the columns of a profile's.
 
+All this holds in a store, too (``folder``): its files are replaced whole, but it has no lock.
+
 The executors hold and write the windows (``tables``). This process holds a row per partition, the
 rejected rows that are kept, and the rows of one file, for any number of records and windows.
 """
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -47,26 +47,28 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import partage
-from partage.errors import InputError, PartageError
-from partage.files import parse_json, read_text, to_json
+from partage.errors import InputError
+from partage.files import decoded, parse_json, to_json
 from partage.json_input import Int64, check_json
 from partage.measured_loads import FORMAT_VERSION as PROFILE_VERSION
 from partage.measured_loads import MARKER as PROFILE
+from partage.measured_loads import Profile
 from partage.outputs import (
     check_directory,
+    is_store,
     json_with_checksum,
-    make_folder,
-    move_file,
     new_directory,
     refuse_link,
-    remove_file,
-    write_file,
 )
 from partage.pipeline.profile import SCHEMAS
 from partage.pipeline.saving import ROWS_PER_FILE
+from partage.pipeline.stores import Store as FilesOfStore
 from partage.pipeline.watch import windows
-from partage.pipeline.watch.tables import remove_unfinished
+from partage.pipeline.watch.folder import Folder, LocalFolder, StoredFolder
 from partage.redaction import redacted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MARKER = "watch.json"
 FORMAT_VERSION = 2
@@ -78,6 +80,8 @@ REJECTED_KEPT = 10_000
 _STATE = "state.json"
 _OPEN, _NEW = "open", "new"
 _CHECKPOINT = "checkpoint"
+_OFFSETS = f"{_CHECKPOINT}/offsets"
+_INSIDE = "is inside the folder of records: name a directory outside of it"
 _METADATA = b"partage"
 _HOUR = 3600
 _WINDOWS_A_FILE = 60
@@ -125,69 +129,68 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check(out: str, settings: Settings) -> None:
-    """Raise InputError now, before Spark starts, if ``opened`` would refuse the directory."""
-    marker = Path(out) / MARKER
+    """Raise InputError now, before Spark starts, if ``opened`` would refuse the directory; one in a
+    store is checked then."""
+    if is_store(out):
+        if f"{out}/".startswith(f"{settings.records.rstrip('/')}/"):
+            raise InputError(out, _INSIDE)
+        return
+    folder = LocalFolder(Path(out))
     for name in ("", *_TABLES, PLANS, _CHECKPOINT, _OPEN, _NEW, MARKER):
         refuse_link(Path(out) / name)
-    if not marker.is_file():
+    if not folder.has(MARKER):
         check_directory(out, MARKER)
     if Path(out).resolve().is_relative_to(settings.records):
-        raise InputError(
-            out,
-            "is inside the folder of records: name a directory outside of it",
-        )
-    if marker.is_file():
-        _check_settings(out, marker, settings)
+        raise InputError(out, _INSIDE)
+    if folder.has(MARKER):
+        _check_settings(folder, settings)
 
 
 @contextmanager
-def opened(out: str, settings: Settings) -> Iterator[Store]:
-    """The directory, created if necessary and locked by this process.
+def opened(out: str, settings: Settings, spark: SparkSession | None = None) -> Iterator[Store]:
+    """The directory, created if necessary and, on this machine, locked by this process. ``spark``:
+    for one in a store.
 
     Raises InputError if something else is there, PartageError if another watch uses it.
     """
     check(out, settings)
-    marker = Path(out) / MARKER
-    if not marker.is_file():
-        _create(out, settings)
-    lock = os.open(marker, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise PartageError(f"{out}: another partage watch is using this directory") from None
-        remove_unfinished(Path(out) / _NEW)
+    folder: Folder
+    if is_store(out):
+        assert spark is not None
+        folder = StoredFolder(FilesOfStore(spark, out))
+        _create_stored(folder, settings)
+    else:
+        folder = LocalFolder(Path(out))
+        if not folder.has(MARKER):
+            _create(out, settings)
+    with folder.locked(MARKER):
+        folder.remove_written(_NEW)
         for name in (*_TABLES, PLANS, _CHECKPOINT, _OPEN):
-            make_folder(Path(out) / name, root=out)
-        yield Store(Path(out), settings)
-    finally:
-        os.close(lock)
+            folder.make(name)
+        yield Store(folder, settings)
 
 
 class Store:
     """The files of the directory; see the head of this module."""
 
-    def __init__(self, path: Path, settings: Settings) -> None:
-        self.path = path
+    def __init__(self, folder: Folder, settings: Settings) -> None:
+        self.folder = folder
         self._window = settings.window
         self._source = redacted(settings.records)
 
     @property
     def checkpoint(self) -> str:
         """The checkpoint folder, as a URL for Spark."""
-        return f"file:{self.path.resolve() / _CHECKPOINT}"
+        return self.folder.url(_CHECKPOINT)
 
     def state(self) -> State:
         """The state that the last run left. Raises InputError if it does not match Spark's
         checkpoint: to resume would lose records."""
-        file = self.path / _STATE
-        state = State()
-        if file.exists():
-            state = _read_state(file)
+        state = _read_state(self.folder) if self.folder.has(_STATE) else State()
         handed_out = self._handed_out()
         if not state.batch <= handed_out <= state.batch + 1:
             raise InputError(
-                os.fspath(self.path),
+                self.folder.where,
                 f"{_STATE} is of batch {state.batch}, but {_CHECKPOINT}/ of batch {handed_out}: "
                 "they do not match, name another directory",
             )
@@ -195,21 +198,19 @@ class Store:
 
     def _handed_out(self) -> int:
         """The number of the last batch that Spark has planned, -1 if there is none."""
-        offsets = self.path / _CHECKPOINT / "offsets"
-        numbers = [int(file.name) for file in offsets.glob("*") if file.name.isdecimal()]
-        return max(numbers, default=-1)
+        found = (_base(name) for name in self.folder.names(_OFFSETS))
+        return max((int(name) for name in found if name.isdecimal()), default=-1)
 
     @contextmanager
-    def new(self) -> Iterator[Path]:
+    def new(self) -> Iterator[str]:
         """A folder for what executors write, removed at the end."""
-        folder = self.path / _NEW
-        make_folder(folder, root=self.path)
+        self.folder.make(_NEW)
         try:
-            yield folder
+            yield _NEW
         finally:
-            remove_unfinished(folder)
+            self.folder.remove_written(_NEW)
 
-    def windows_to_extend(self, first: int, rows: int) -> tuple[Path, int] | None:
+    def windows_to_extend(self, first: int, rows: int) -> tuple[str, int] | None:
         """The file of windows to which a batch's are added, and how many of its rows stay: the last
         file, unless it is of another hour or would have too many rows. The batch's windows start at
         ``first`` or later; those in the file that do are of a killed run."""
@@ -219,20 +220,19 @@ class Store:
         begin, last = before[-1]
         if begin // self._file_span != first // self._file_span:
             return None
-        earlier = pc.less(windows.starts(_read(last, windows.SCHEMA)), first)
+        earlier = pc.less(windows.starts(self._read(last, windows.SCHEMA)), first)
         kept = int(pc.sum(earlier).as_py() or 0)
         return (last, kept) if kept + rows <= ROWS_PER_FILE else None
 
-    def put_windows(self, files: Sequence[Path], first: int, extended: Path | None) -> None:
+    def put_windows(self, files: Sequence[str], first: int, extended: str | None) -> None:
         """Move a batch's windows to their place: ``extended``, which they have the rows of, or new
         files."""
         for start, file in self._windows_files():
             if start >= first:  # of a killed run
-                remove_file(file, root=self.path, recognised=True)
+                self.folder.remove(file)
         for number, file in enumerate(files):
             more = f"-{number}" if number else ""
-            place = extended or self.path / "windows" / f"{stamp(first)}{more}.parquet"
-            move_file(file, place, root=self.path)
+            self.folder.place_file(file, extended or f"windows/{stamp(first)}{more}.parquet")
 
     def windows_between(self, begin: int, end: int) -> Iterator[pa.Table]:
         """The closed windows that start at or after ``begin`` and before ``end``, file by file."""
@@ -241,42 +241,43 @@ class Store:
         next_start = dict(pairwise(starts))
         for first, file in found:
             if first < end and next_start.get(first, end) > begin:
-                table = _read(file, windows.SCHEMA)
+                table = self._read(file, windows.SCHEMA)
                 start = windows.starts(table)
                 yield table.filter(pc.and_(pc.greater_equal(start, begin), pc.less(start, end)))
 
-    def _windows_files(self) -> list[tuple[int, Path]]:
+    def _windows_files(self) -> list[tuple[int, str]]:
         """The files of windows with the start of the first window, in order."""
         found = []
-        for file in (self.path / "windows").iterdir():
-            if name := _WINDOWS_FILE.fullmatch(file.name):
+        for file in self.folder.names("windows"):
+            if name := _WINDOWS_FILE.fullmatch(_base(file)):
                 with suppress(ValueError):  # the 31st of February
                     found.append((_from_stamp(name[1]), int(name[2] or 0), file))
         return [(start, file) for start, _, file in sorted(found)]
 
-    def open_files(self, state: State) -> list[Path]:
+    def open_files(self, state: State) -> list[str]:
         """The files of the open windows. Raises InputError if one is missing."""
         files = []
         for number in range(state.open_files):
             files.append(self._open_file(state.open_batch, number))
-            if not files[-1].is_file():
-                raise InputError(os.fspath(files[-1]), "is missing: name another directory")
+            if not self.folder.has(files[-1]):
+                problem = "is missing: name another directory"
+                raise InputError(self.folder.shown(files[-1]), problem)
         return files
 
-    def put_open(self, files: Sequence[Path], batch: int) -> None:
+    def put_open(self, files: Sequence[str], batch: int) -> None:
         """Move the windows that are open after a batch to their place."""
         for number, file in enumerate(files):
-            move_file(file, self._open_file(batch, number), root=self.path)
+            self.folder.place_file(file, self._open_file(batch, number))
 
-    def _open_file(self, batch: int, number: int) -> Path:
-        return self.path / _OPEN / f"{batch:08}-{number}.parquet"
+    def _open_file(self, batch: int, number: int) -> str:
+        return f"{_OPEN}/{batch:08}-{number}.parquet"
 
     def add_rejected(self, batch: int, rows: pa.Table) -> None:
         """Keep rejected rows; the oldest are dropped when there are too many. The file's metadata
         has the number of rows of each batch."""
-        file = self.path / "rejected" / _PART
-        table = _read(file, _TABLES["rejected"])
-        counts = _rows_by_batch(file, table)
+        file = f"rejected/{_PART}"
+        table = self._read(file, _TABLES["rejected"])
+        counts = _rows_by_batch(self.folder.shown(file), table)
         kept = {number: count for number, count in counts.items() if number < batch}
         table = pa.concat_tables([table.slice(0, sum(kept.values())), rows])
         kept[batch] = rows.num_rows
@@ -294,11 +295,20 @@ class Store:
 
     def partitions(self) -> pa.Table:
         """The current ``partitions`` of the profile."""
-        return _read(self.path / "partitions" / _PART, _TABLES["partitions"])
+        return self._read(f"partitions/{_PART}", _TABLES["partitions"])
+
+    def profile(self) -> Profile:
+        """The profile of the closed windows."""
+        return Profile.read(self.folder.profile())
+
+    def put_plan(self, name: str, write: Callable[[Path], None]) -> str:
+        """Add a plan that ``write`` writes to a path; returns its place."""
+        self.folder.add_directory(f"{PLANS}/{name}", write)
+        return self.folder.shown(f"{PLANS}/{name}")
 
     def write_profile(self, partitions: pa.Table, state: State, begin: int, end: int) -> None:
         """The profile of the closed windows from ``begin`` to ``end``."""
-        self._write(self.path / "partitions" / _PART, partitions)
+        self._write(f"partitions/{_PART}", partitions)
         about = {
             "format_version": PROFILE_VERSION,
             "partage": partage.__version__,
@@ -316,22 +326,25 @@ class Store:
             },
             "watch": counts(state),
         }
-        write_file(self.path / PROFILE, json_with_checksum(about, indent=2), root=self.path)
+        self.folder.write(PROFILE, json_with_checksum(about, indent=2), recognised=False)
 
     def commit(self, state: State) -> None:
         """Commit the batch, then remove the windows that were open before it."""
         text = to_json(msgspec.to_builtins(state), indent=2)
-        write_file(self.path / _STATE, text, root=self.path, recognised=True)
-        for file in (self.path / _OPEN).iterdir():
-            name = _OPEN_FILE.fullmatch(file.name)
+        self.folder.write(_STATE, text)
+        for file in self.folder.names(_OPEN):
+            name = _OPEN_FILE.fullmatch(_base(file))
             if name and int(name[1]) != state.open_batch:
-                remove_file(file, root=self.path, recognised=True)
+                self.folder.remove(file)
 
-    def _write(self, file: Path, table: pa.Table) -> None:
+    def _read(self, file: str, schema: pa.Schema) -> pa.Table:
+        return _table(self.folder.read(file), self.folder.shown(file), schema)
+
+    def _write(self, file: str, table: pa.Table) -> None:
         """Replace a file that was read and recognised before, or that is new."""
         out = io.BytesIO()
         pq.write_table(table, out, compression="zstd")
-        write_file(file, out.getvalue(), root=self.path, recognised=True)
+        self.folder.write(file, out.getvalue())
 
     @property
     def _file_span(self) -> int:
@@ -340,7 +353,7 @@ class Store:
     def offsets(self, batch: int) -> Mapping[str, Mapping[str, int]] | None:
         """The offsets by topic and partition at which a batch of Kafka ends; None if unknown."""
         try:
-            lines = (self.path / _CHECKPOINT / "offsets" / str(batch)).read_text().splitlines()
+            lines = self.folder.read(f"{_OFFSETS}/{batch}").decode().splitlines()
             return check_json(json.loads(lines[-1]), dict[str, dict[str, Int64]], "")
         except (InputError, OSError, IndexError, ValueError, RecursionError):
             return None
@@ -376,28 +389,55 @@ def _from_stamp(text: str) -> int:
     return int(seconds) * windows.MICROSECONDS
 
 
-def _create(out: str, settings: Settings) -> None:
+def _base(name: str) -> str:
+    """The last part of a name."""
+    return name.rpartition("/")[2]
+
+
+def _marker(settings: Settings) -> str:
     about = {
         "format_version": FORMAT_VERSION,
         "partage": partage.__version__,
         "records": redacted(settings.records),
         "window_seconds": settings.window,
     }
+    return to_json(about, indent=2)
+
+
+def _create(out: str, settings: Settings) -> None:
     with new_directory(out, MARKER) as directory:
-        for name, schema in _TABLES.items():
+        for name in (*_TABLES, PLANS, _OPEN):
             (directory / name).mkdir()
-            # so that the table can be read before it has rows
-            pq.write_table(schema.empty_table(), directory / name / _PART)
-        for name in (PLANS, _OPEN):
-            (directory / name).mkdir()
-        none = SCHEMAS["partitions"].empty_table()
-        Store(directory, settings).write_profile(none, State(), 0, 0)
-        write_file(directory / MARKER, to_json(about, indent=2), new=True)
+        folder = LocalFolder(directory)
+        _fill(folder, settings)
+        folder.write(MARKER, _marker(settings))
 
 
-def _check_settings(out: str, marker: Path, settings: Settings) -> None:
-    where = os.fspath(marker)
-    about = parse_json(read_text(marker), where)
+def _create_stored(folder: StoredFolder, settings: Settings) -> None:
+    """Create the directory in a store, unless it is there. The marker is first: a run that died
+    here is resumed."""
+    if folder.store.reached() and folder.has(MARKER):
+        _check_settings(folder, settings)
+    else:
+        if others := sorted(folder.store.lengths()):
+            problem = f"contains {others[0]}, which partage did not write: choose another directory"
+            raise InputError(folder.where, problem)
+        folder.store.put(MARKER, _marker(settings), replace=False)
+    if not folder.has(PROFILE):
+        _fill(folder, settings)
+
+
+def _fill(folder: Folder, settings: Settings) -> None:
+    """Write empty tables, so that they can be read before they have rows, and their profile."""
+    store = Store(folder, settings)
+    for name, schema in _TABLES.items():
+        store._write(f"{name}/{_PART}", schema.empty_table())
+    store.write_profile(SCHEMAS["partitions"].empty_table(), State(), 0, 0)
+
+
+def _check_settings(folder: Folder, settings: Settings) -> None:
+    where = folder.shown(MARKER)
+    about = parse_json(decoded(folder.read(MARKER), where), where)
     if not isinstance(about, dict) or about.get("format_version") != FORMAT_VERSION:
         raise InputError(where, f"expected format_version {FORMAT_VERSION}")
     for name, key, now in (
@@ -406,20 +446,20 @@ def _check_settings(out: str, marker: Path, settings: Settings) -> None:
     ):
         if about.get(key) != now:
             raise InputError(
-                out,
+                folder.where,
                 f"was started with {name} {about.get(key)}, not {now}: name another directory",
             )
 
 
-def _read_state(file: Path) -> State:
-    where = os.fspath(file)
+def _read_state(folder: Folder) -> State:
+    where = folder.shown(_STATE)
     try:
-        return check_json(parse_json(read_text(file), where), State, "")
+        return check_json(parse_json(decoded(folder.read(_STATE), where), where), State, "")
     except InputError:
         raise InputError(where, "is not the state of a watch") from None
 
 
-def _rows_by_batch(file: Path, rejected: pa.Table) -> dict[int, int]:
+def _rows_by_batch(where: str, rejected: pa.Table) -> dict[int, int]:
     """The number of rows of each batch in the table ``rejected``, oldest first."""
     text = (rejected.schema.metadata or {}).get(_METADATA, b"{}")
     try:
@@ -428,7 +468,7 @@ def _rows_by_batch(file: Path, rejected: pa.Table) -> dict[int, int]:
     except (InputError, ValueError, RecursionError):
         counts = {}
     if sum(counts.values()) != rejected.num_rows or min(counts.values(), default=0) < 0:
-        raise InputError(os.fspath(file), "is not a table of a watch")
+        raise InputError(where, "is not a table of a watch")
     return dict(sorted(counts.items()))
 
 
@@ -436,15 +476,15 @@ def _floor(values: pa.ChunkedArray, step: int) -> pa.ChunkedArray:
     return pc.multiply(pc.divide(values, step), step)  # integers from 0
 
 
-def _read(file: Path, schema: pa.Schema) -> pa.Table:
+def _table(content: bytes, where: str, schema: pa.Schema) -> pa.Table:
     try:
         # From bytes: a folder named topic=a in the path must not become a column.
-        table = pq.read_table(io.BytesIO(file.read_bytes()))
+        table = pq.read_table(io.BytesIO(content))
         table.validate(full=True)  # texts must be UTF-8
         names = table.schema.names  # UTF-8 too
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = (str(error).strip().splitlines() or ["no reason"])[0][:200]
-        raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None
+        raise InputError(where, f"is not a readable table ({reason})") from None
     if names != schema.names:
-        raise InputError(os.fspath(file), "is not a table of a watch")
+        raise InputError(where, "is not a table of a watch")
     return table

@@ -1,0 +1,124 @@
+"""A watch whose output and checkpoint are in a store, killed and resumed there."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+from tests.hdfs import Hdfs, hdfs
+from tests.pipeline.watch.cases import WINDOW, Record, record
+from tests.pipeline.watch.test_run import QUICK, SERVICE, counted, put
+from tests.s3_server import S3Server, s3_server
+
+pytestmark = [pytest.mark.long, pytest.mark.spark]
+
+READ = """
+import json, sys
+from partage.pipeline.session import session
+
+with session("local[1]", short=True, paths=[sys.argv[1]]) as spark:
+    rows = spark.read.parquet(sys.argv[1])
+    wanted = rows.selectExpr("topic", "partition", "unix_seconds(window_start)", "records", "bytes")
+    print(json.dumps([list(row) for row in wanted.collect()]))
+"""
+
+
+@pytest.fixture(params=["s3", "hdfs"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[S3Server | Hdfs]:
+    if request.param == "s3":
+        with s3_server() as running:
+            yield running
+        return
+    (tmp_path / "hdfs").mkdir()
+    with hdfs(tmp_path / "hdfs") as running:
+        yield running
+
+
+def test_killed_in_a_store_nothing_is_lost_or_doubled(
+    server: S3Server | Hdfs, tmp_path: Path, cluster_file: Path
+) -> None:
+    folder, out, environment = tmp_path / "records", f"{server.url}/w", QUICK | server.environment
+    folder.mkdir()
+    rng = random.Random(5)
+    added: list[Record] = []
+
+    def grow() -> None:
+        at = len(added) * 2
+        own = [record(at + rng.randrange(60), rng.randrange(3), rng.randrange(9)) for _ in range(9)]
+        put(folder, f"{len(added):06}.jsonl", own)
+        added.extend(own)
+
+    options = [str(folder), "-o", out, "--cluster", str(cluster_file), "--alert-above", "1.01"]
+    options += ["--every", "1", "--json", "--master", "local[2]"]
+    told = tmp_path / "told"
+    for _ in range(2):
+        with told.open("w") as output:
+            process = subprocess.Popen(
+                [*SERVICE, *options], stdout=output, stderr=output, env=environment
+            )
+        try:
+            limit = time.monotonic() + 200
+            while '"batch"' not in told.read_text():
+                grow()
+                assert process.poll() is None, told.read_text()
+                assert time.monotonic() < limit, "no batch was taken"
+                time.sleep(1)
+            for _ in range(rng.randrange(1, 9)):
+                grow()
+                time.sleep(rng.random() / 2)
+        finally:
+            process.kill()
+            process.wait()
+    added.append(record(len(added) * 2 + 10_000))  # closes all before it
+    put(folder, "last.jsonl", added[-1:])
+    for _ in range(2):  # what was handed out but not done, then the rest; then nothing
+        done = called(environment, *SERVICE[2:], *options, "--once")
+        assert done.returncode == 0, done.stderr
+    ended = json.loads(done.stdout.splitlines()[-1])["counts"]
+    assert (ended["late"], ended["open_records"], ended["records"]) == (0, 1, len(added) - 1)
+    assert rows_in(environment, f"{out}/windows") == as_rows(added[:-1])
+    assert rows_in(environment, f"{out}/open") == as_rows(added[-1:])
+
+    planned = called(
+        environment, "partage", "plan", str(cluster_file), "--profile", out, "--leaders", "rate"
+    )
+    assert planned.returncode == 0, planned.stderr
+    other = called(environment, *SERVICE[2:], *options, "--once", "--window", "30")
+    assert other.returncode == 2
+    assert f"{out}: was started with --window 60, not 30" in other.stderr
+
+
+def called(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def rows_in(environment: dict[str, str], url: str) -> list[list[Any]]:
+    """The rows of a table, as any reader of Parquet sees its folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", READ, url],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return sorted(json.loads(done.stdout))
+
+
+def as_rows(records: list[Record]) -> list[list[Any]]:
+    return sorted([*place, *sums] for place, sums in counted(records, WINDOW).items())
