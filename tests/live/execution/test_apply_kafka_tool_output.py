@@ -22,7 +22,7 @@ from partage.live.admin.connection import Connection
 from partage.live.admin.snapshot import read_partitions
 from partage.live.admin.states import PartitionState
 from partage.live.sandbox.jars import kafka_jars
-from tests.live.execution.kafka_topics import reassign_tool
+from tests.live.execution.kafka_topics import reassign_tool, until
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
@@ -110,7 +110,8 @@ def test_generated_by_kafka_applied_in_batches_and_rolled_back(
     assert "Written: proposal-plan" in out
     assert lists() == wanted
     assert all(set(one.isr) == set(one.replicas) for one in state())
-    assert all(one.leader == one.replicas[0] for one in state())
+    # brokers learn of elections a moment later
+    until(lambda: all(one.leader == one.replicas[0] for one in state()))
     waves = sorted((tmp_path / "proposal-plan" / "waves").iterdir())
     sizes = [len(json.loads(wave.read_text())["partitions"]) for wave in waves]
     assert max(sizes) <= 2

@@ -282,8 +282,11 @@ def test_the_rate_follows_the_clusters_health(
             assert note.startswith(f"slowed down to {MINIMUM:,} bytes per second: ")
             # there may be more of them, of other tests
             assert re.search(r"\d below min\.insync\.replicas ", note)
-            on_two = topic.throttles()[0][2]
-            assert on_two["follower.replication.throttled.rate"] == str(MINIMUM)
+
+            def rate_of_two() -> str:
+                return topic.throttles()[0][2]["follower.replication.throttled.rate"]
+
+            until(lambda: rate_of_two() == str(MINIMUM))  # a broker learns of it a moment later
             Overrides(throttle=START).write(str(topic.directory))
             until(lambda: f"the throttle is now {START:,} bytes per second" in topic.notes())
             assert last() == MINIMUM
