@@ -93,7 +93,7 @@ def _free_port() -> int:
 
 
 def _until_it_listens(port: int, log: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -27,6 +27,7 @@ from partage.pipeline import append_profile, profile_tables
 from partage.pipeline.append.marks import Mark
 from partage.pipeline.append.topics import new_records
 from partage.pipeline.sources import kafka as source
+from tests.live.execution.kafka_topics import until
 from tests.pipeline.append.test_files import assert_measured_once, content, kill_when
 
 NOON = 1_790_000_040_000
@@ -112,14 +113,22 @@ class Topic:
         self.admin.create_topics([NewTopic(self.name, partitions, 1, topic_configs=keep)])
 
     def recreate(self) -> None:
-        """Delete the topic and create it again, which Kafka allows when every broker knows."""
+        """Delete the topic and create it again, which Kafka allows when every broker knows; leaders
+        answer a moment later."""
         self.admin.delete_topics([self.name])
         while True:
             try:
                 self.create(2)
-                return
+                break
             except TopicAlreadyExistsError:
                 time.sleep(0.1)
+        until(self._is_known)
+
+    def _is_known(self) -> bool:
+        try:
+            return self.name in offsets_at(self.servers, {}, [self.name])
+        except PartageError:
+            return False
 
     def fill(self, count: int, partitions: int) -> None:
         producer = KafkaProducer(bootstrap_servers=self.servers)
