@@ -31,10 +31,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         file = item.path.as_posix()
         if _uses_kafka(item):
             item.add_marker(pytest.mark.xdist_group("kafka"))
-        elif item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
         elif item.get_closest_marker("xdist_group"):
             continue
+        elif item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
         elif not item.get_closest_marker("long") or (
             item.get_closest_marker("kafka") and item.path.stem != "test_docs"
         ):

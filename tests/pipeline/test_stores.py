@@ -31,6 +31,9 @@ LINES = [
 ]
 RECORDS = "".join(f"{json.dumps(line)}\n" for line in LINES).encode()
 
+# Spark runs in processes of its own, beside the session that others share
+pytestmark = pytest.mark.xdist_group("stores")
+
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[S3Server]:

@@ -29,6 +29,9 @@ UV = shutil.which("uv") or shutil.which(ROOT / ".tools" / "bin" / "uv")
 SPARK = "4.1.4"
 KEEP = "measure again with `append` and `overwrite`"
 
+# Spark runs in processes of its own, beside the session that others share
+pytestmark = pytest.mark.xdist_group("table formats")
+
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:

@@ -19,7 +19,8 @@ from tests.pipeline.watch.cases import WINDOW, Record, record
 from tests.pipeline.watch.test_run import QUICK, SERVICE, counted, put
 from tests.s3_server import S3Server, s3_server
 
-pytestmark = [pytest.mark.long, pytest.mark.spark]
+# Spark runs in processes of its own, beside the session that others share
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.xdist_group("watch in stores")]
 
 READ = """
 import json, sys
