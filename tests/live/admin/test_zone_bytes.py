@@ -24,6 +24,7 @@ from kafka import KafkaAdminClient, KafkaConsumer
 
 import partage
 from partage.cluster import Cluster
+from partage.errors import InputError
 from partage.live import CooperativeStickyAssignor
 from partage.live.admin.connection import Connection
 from partage.live.admin.groups import read_groups
@@ -221,7 +222,10 @@ def test_a_group_assigned_by_racks_first(sandbox: RackedSandbox, admin: KafkaAdm
     def stable() -> bool:
         for consumer in consumers:
             consumer.poll(timeout_ms=100)
-        (group,) = read_groups(admin, [], ["billing"])
+        try:
+            (group,) = read_groups(admin, [], ["billing"])
+        except InputError:  # it has not joined yet
+            return False
         return group.state == "Stable" and len(group.members or ()) == 2
 
     try:
