@@ -31,7 +31,7 @@ from partage.brokers.figures import Placement, one_width
 from partage.brokers.leaders import Led, lead
 from partage.brokers.placement.sizes import movable, size_bands
 from partage.brokers.problem import Problem
-from partage.brokers.survivors import too_large_to_search
+from partage.brokers.survivors import marked, too_large_to_search
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -167,8 +167,8 @@ class _Search:
         on = problem.broker_slot[self.placed[self.rows]]
         self.on = on
         self.today = problem.broker_slot[problem.cluster.replicas[self.rows, 0]]
-        self.own = _marked(sharing.own, len(on), sharing.slots)
-        self.has = _marked(on, len(on), sharing.slots)
+        self.own = marked(sharing.own, len(on), sharing.slots)
+        self.has = marked(on, len(on), sharing.slots)
         self.count = sharing.family_base + 0
         row, column = np.nonzero(on >= 0)
         np.add.at(self.count, (sharing.family[row], on[row, column]), 1)
@@ -181,6 +181,11 @@ class _Search:
         """[I] the least and the most replicas of an item in a rack. Where only orders change, there
         may be none: without moves, an item may have more replicas than there are brokers."""
         return self.sharing.item_bounds
+
+    @cached_property
+    def _zones(self) -> Ints:
+        """[E + 1] the zone of each slot, -1 for padding."""
+        return np.append(self.sharing.zone_of, -1)
 
     def _byte_limits(self) -> tuple[Ints, Ints]:
         """[E] the bytes between which each broker must stay."""
@@ -310,7 +315,7 @@ class _Search:
 
     def _keeps_racks(self, items: Ints, x: Ints, y: Ints) -> Bools:
         """[N] whether the items keep the rack rule when each takes y for x."""
-        zone = np.append(self.sharing.zone_of, -1)
+        zone = self._zones
         least, most = self._zone_limits
         of, to = zone[x], zone[y]
         zones = zone[self.on[items]]
@@ -376,14 +381,6 @@ class _Search:
             self.on[item] = slots
             self.has[item] = False
             self.has[item, slots[slots >= 0]] = True
-
-
-def _marked(slots: Ints, items: int, brokers: int) -> Bools:
-    """[items, brokers] which slots each row has."""
-    marked = np.zeros((items, brokers), dtype=np.bool_)
-    row, column = np.nonzero(slots >= 0)
-    marked[row, slots[row, column]] = True
-    return marked
 
 
 def _pairs(item: int, own: Ints, rows: Ints, lists: Ints) -> tuple[Ints, Ints]:

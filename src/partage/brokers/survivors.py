@@ -101,8 +101,8 @@ class _Exchanges:
         self.sharing = sharing
         self.slots = problem.broker_slot[lists[problem.items]]
         items, brokers = len(self.slots), sharing.slots
-        self.on = _marked(self.slots, items, brokers)
-        self.own = _marked(sharing.own, items, brokers)
+        self.on = marked(self.slots, items, brokers)
+        self.own = marked(sharing.own, items, brokers)
         self.zone = sharing.zone_of
         self.price = np.minimum(price, price.T)
         self.count = sharing.family_base + 0
@@ -218,7 +218,7 @@ class _Exchanges:
         self.bytes[x] -= comes
 
 
-def _marked(slots: Ints, items: int, brokers: int) -> Bools:
+def marked(slots: Ints, items: int, brokers: int) -> Bools:
     """[items, brokers] which slots each row has."""
     marked = np.zeros((items, brokers), dtype=np.bool_)
     row, column = np.nonzero(slots >= 0)

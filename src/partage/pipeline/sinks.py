@@ -17,7 +17,6 @@ An output in a store is written by ``stored_tables``.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from partage.files import to_json
 from partage.outputs import check_directory, is_store, new_directory, scratch_folder, write_file
 from partage.pipeline.saving import PARQUET, of_format, save, typed
 from partage.pipeline.session import is_connect, spark_errors
-from partage.pipeline.sources.files import literal
+from partage.pipeline.sources.files import literal, plain
 from partage.pipeline.stored_tables import check_stored, stored_tables
 from partage.pipeline.stores import Store
 
@@ -192,7 +191,7 @@ class _LocalTables:
             content = reader.load(f"file:{literal(str(self._directory))}")
             rows = content.select("path", sf.sha2("content", 256)).collect()
         top = len(str(self._directory.absolute())) + 1
-        return {re.sub("^file:/+", "/", path)[top:]: digits for path, digits in rows}
+        return {plain(path)[top:]: digits for path, digits in rows}
 
 
 def write_here(table: pa.Table, folder: Path) -> list[Path]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 from tests.hdfs import Hdfs, hdfs
-from tests.pipeline.watch.cases import WINDOW, Record, record
-from tests.pipeline.watch.test_run import QUICK, SERVICE, counted, put
+from tests.pipeline.watch.cases import WINDOW, Record
+from tests.pipeline.watch.test_run import QUICK, SERVICE, Growing, counted
 from tests.s3_server import S3Server, s3_server
 
 # Spark runs in processes of its own, beside the session that others share
@@ -48,39 +46,21 @@ def test_killed_in_a_store_nothing_is_lost_or_doubled(
     server: S3Server | Hdfs, tmp_path: Path, cluster_file: Path
 ) -> None:
     folder, out, environment = tmp_path / "records", f"{server.url}/w", QUICK | server.environment
-    folder.mkdir()
-    rng = random.Random(5)
-    added: list[Record] = []
-
-    def grow() -> None:
-        at = len(added) * 2
-        own = [record(at + rng.randrange(60), rng.randrange(3), rng.randrange(9)) for _ in range(9)]
-        put(folder, f"{len(added):06}.jsonl", own)
-        added.extend(own)
-
+    growing = Growing(folder, 5)
     options = [str(folder), "-o", out, "--cluster", str(cluster_file), "--alert-above", "1.01"]
     options += ["--every", "1", "--json", "--master", "local[2]"]
     told = tmp_path / "told"
     for _ in range(2):
-        with told.open("w") as output:
-            process = subprocess.Popen(
-                [*SERVICE, *options], stdout=output, stderr=output, env=environment
-            )
-        try:
-            limit = time.monotonic() + 200
-            while '"batch"' not in told.read_text():
-                grow()
-                assert process.poll() is None, told.read_text()
-                assert time.monotonic() < limit, "no batch was taken"
-                time.sleep(1)
-            for _ in range(rng.randrange(1, 9)):
-                grow()
-                time.sleep(rng.random() / 2)
-        finally:
-            process.kill()
-            process.wait()
-    added.append(record(len(added) * 2 + 10_000))  # closes all before it
-    put(folder, "last.jsonl", added[-1:])
+        growing.kill(
+            [*SERVICE, *options],
+            environment,
+            told,
+            lambda: '"batch"' in told.read_text(),
+            most=9,
+            pauses=2,
+        )
+    growing.end()
+    added = growing.added
     for _ in range(2):  # what was handed out but not done, then the rest; then nothing
         done = called(environment, *SERVICE[2:], *options, "--once")
         assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -77,6 +77,54 @@ def put(folder: Path, name: str, records: Sequence[Record], *others: str) -> Non
 
 
 SERVICE = [sys.executable, "-m", "partage", "watch"]
+
+
+class Growing:
+    """A folder of records that grows while a watch runs; ``added``: all of them."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        folder.mkdir()
+        self.folder, self.rng = folder, random.Random(seed)
+        self.added: list[Record] = []
+
+    def grow(self) -> None:
+        at, rng = len(self.added) * 2, self.rng
+        own = [record(at + rng.randrange(60), rng.randrange(3), rng.randrange(9)) for _ in range(9)]
+        put(self.folder, f"{len(self.added):06}.jsonl", own)
+        self.added.extend(own)
+
+    def end(self) -> None:
+        """Add a record that closes all windows before it."""
+        self.added.append(record(len(self.added) * 2 + 10_000))
+        put(self.folder, "last.jsonl", self.added[-1:])
+
+    def kill(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        told: Path,
+        state: Callable[[], object],
+        *,
+        most: int,
+        pauses: int,
+    ) -> None:
+        """Start a watch, and kill it after a batch, which changes the ``state``, and fewer than
+        ``most`` files more, of ``pauses`` a second or more."""
+        with told.open("w") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+        try:
+            before, limit = state(), time.monotonic() + 200
+            while state() == before:
+                self.grow()
+                assert process.poll() is None, told.read_text()
+                assert time.monotonic() < limit, "no batch was taken"
+                time.sleep(1)
+            for _ in range(self.rng.randrange(1, most)):
+                self.grow()
+                time.sleep(self.rng.random() / pauses)
+        finally:
+            process.kill()
+            process.wait()
 
 
 QUICK = os.environ | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
@@ -158,42 +206,18 @@ def test_killed_while_files_come_nothing_is_lost_or_doubled(
     spark: Any, tmp_path: Path, cluster_file: Path
 ) -> None:
     folder, out = tmp_path / "records", tmp_path / "watch"
-    folder.mkdir()
-    rng = random.Random(11)
-    added: list[Record] = []
-
-    def grow() -> None:
-        at = len(added) * 2
-        own = [record(at + rng.randrange(60), rng.randrange(3), rng.randrange(9)) for _ in range(9)]
-        put(folder, f"{len(added):06}.jsonl", own)
-        added.extend(own)
+    growing = Growing(folder, 11)
 
     def committed() -> int:
         state = out / "state.json"
         return state.stat().st_mtime_ns if state.exists() else 0
 
     options = [str(folder), "-o", str(out), "--cluster", str(cluster_file), "--every", "1"]
+    command = [*SERVICE, *options, "--master", "local[2]"]
     for _ in range(3):
-        before = committed()
-        with (tmp_path / "told").open("w") as told:
-            process = subprocess.Popen(
-                [*SERVICE, *options, "--master", "local[2]"], stdout=told, stderr=told, env=QUICK
-            )
-        try:
-            limit = time.monotonic() + 200
-            while committed() == before:
-                grow()
-                assert process.poll() is None, (tmp_path / "told").read_text()
-                assert time.monotonic() < limit, "no batch was taken"
-                time.sleep(1)
-            for _ in range(rng.randrange(1, 12)):
-                grow()
-                time.sleep(rng.random() / 5)
-        finally:
-            process.kill()
-            process.wait()
-    added.append(record(len(added) * 2 + 10_000))  # closes all before it
-    put(folder, "last.jsonl", added[-1:])
+        growing.kill(command, QUICK, tmp_path / "told", committed, most=12, pauses=5)
+    growing.end()
+    added = growing.added
     for _ in range(2):  # what was handed out but not done, then the rest; then nothing
         state = watch(
             spark,

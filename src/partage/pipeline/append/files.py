@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as sf
 
 from partage.errors import InputError
 from partage.measured_loads.damaged import damaged_counted
@@ -16,7 +12,7 @@ from partage.pipeline.damaged import without_damaged
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
 from partage.pipeline.sources import SOURCES, Reading, check_formats, read_files
-from partage.pipeline.sources.files import literal, refuse_table
+from partage.pipeline.sources.files import listed, literal, refuse_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +20,6 @@ if TYPE_CHECKING:
     from partage.pipeline.sources import Keep
 
 _SUFFIXES = tuple(suffix for source in SOURCES for suffix in source.suffixes)
-_1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def new_files(
@@ -53,28 +48,14 @@ def new_files(
     return New(tuple(marks), rows, about)
 
 
-def listed(spark: SparkSession, patterns: Sequence[str]) -> list[tuple[str, str, int]]:
-    """The files that are not empty under Spark's patterns: names, times of modification, bytes."""
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    columns = ("path", "length", sf.unix_micros("modificationTime"))
-    found = reader.load(list(patterns)).select(*columns).where("length > 0").collect()
-    return [
-        (
-            re.sub("^file:/+", "/", name),
-            (_1970 + timedelta(microseconds=modified)).isoformat(timespec="microseconds"),
-            length,
-        )
-        for name, length, modified in found
-    ]
-
-
 def _listed(spark: SparkSession, paths: Sequence[str], before: Sequence[Mark]) -> list[Mark]:
     measured = {mark.source: mark for mark in before if mark.kind == FILE}
+    reader = spark.read.option("recursiveFileLookup", "true")
     found: dict[str, Mark] = {}
     for path in paths:
         own = {
             name: Mark(FILE, name, None, at, length)
-            for name, at, length in listed(spark, [literal(path)])
+            for name, at, length in listed(reader, literal(path))
             if name.endswith(_SUFFIXES)
         }
         refuse_table(path, own)

@@ -13,7 +13,6 @@ compaction bring no new rows, in Delta and Iceberg.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -23,11 +22,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 from partage.errors import InputError
-from partage.pipeline.append.files import listed
 from partage.pipeline.append.marks import TABLE, Mark, New
 from partage.pipeline.records import RECORDS
 from partage.pipeline.session import spark_errors
-from partage.pipeline.sources.files import escaped
+from partage.pipeline.sources.files import escaped, file_path, is_url, listed, plain
 from partage.pipeline.sources.frames import mapped
 from partage.pipeline.sources.tables import DELTA, ICEBERG, Table, changed, format_of
 
@@ -105,10 +103,7 @@ def _added_to_delta(
     if any(path is None or vector for path, vector in found):
         raise changed(table, f"rows were removed or changed since version {since}")
     names = [unquote(path) for path, _ in found]
-    return [
-        name if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name) else f"{location}/{name}"
-        for name in sorted(names)
-    ]
+    return [name if is_url(name) else f"{location}/{name}" for name in sorted(names)]
 
 
 def _of_iceberg(spark: SparkSession, table: Table, before: Sequence[Mark]) -> New:
@@ -142,29 +137,26 @@ def _of_iceberg(spark: SparkSession, table: Table, before: Sequence[Mark]) -> Ne
 
 def _of_files(spark: SparkSession, table: Table, before: Sequence[Mark]) -> New:
     frame = table.frame(spark)
-    quoted = [re.sub("^file:/+", "/", name) for name in frame.inputFiles()]
+    quoted = [plain(name) for name in frame.inputFiles()]
     if not quoted and not before:
         raise InputError(table.where, "has no files: `append` cannot know what is new: measure all")
     files = {unquote(name): name for name in quoted}
+    reader = spark.read.option("recursiveFileLookup", "true")
     found = {
         Mark(TABLE, table.name, None, f"{name} {at}", length): files[name]
-        for name, at, length in (listed(spark, list(map(escaped, files))) if files else ())
+        for name, at, length in (listed(reader, list(map(escaped, files))) if files else ())
     }
     if set(before) - set(found):
         raise changed(table, "files were removed or rewritten since it was measured")
     fresh = {mark: name for mark, name in found.items() if mark not in set(before)}
-    path = sf.regexp_replace("_metadata.file_path", "^file:/+", "/")
-    rows = frame.where(path.isin(list(fresh.values())))
+    rows = frame.where(file_path().isin(list(fresh.values())))
+    return _new(table, None, tuple(sorted(fresh)), rows, new_files=len(fresh))
 
+
+def _new(
+    table: Table, version: int | None, marks: tuple[Mark, ...], rows: DataFrame, **more: int
+) -> New:
     def read(keep: Keep, _: bool) -> DataFrame:
         return mapped(rows, RECORDS, table.where, table.columns)
 
-    about = {"new_files": len(fresh), "tables": [{"table": table.name, "version": None}]}
-    return New(tuple(sorted(fresh)), read, about)
-
-
-def _new(table: Table, version: int, marks: tuple[Mark, ...], rows: DataFrame) -> New:
-    def read(keep: Keep, _: bool) -> DataFrame:
-        return mapped(rows, RECORDS, table.where, table.columns)
-
-    return New(marks, read, {"tables": [{"table": table.name, "version": version}]})
+    return New(marks, read, {"tables": [{"table": table.name, "version": version}], **more})

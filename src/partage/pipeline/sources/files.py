@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 
 
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+_FILE = "^file:/+"
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _CONNECT = re.compile(r"(?:^|/)([A-Za-z0-9._-]{1,249})\+(\d+)\+(\d+)\.[^/]*$")
 
 
@@ -93,7 +97,7 @@ class Files:
         wanted."""
         if len(self.names) == 1 or not self.origins:
             return sf.lit(self.named)
-        return sf.regexp_replace(sf.col("_metadata.file_path"), "^file:/+", "/")
+        return file_path()
 
     def in_names(self, file: Column, known: Iterable[str]) -> dict[str, Column]:
         """The columns, but for the ``known`` ones, that every file's name has: topic, partition and
@@ -138,7 +142,31 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
     check_reached(spark, path)
     # The text format's columns are fixed, so that this opens no file.
     frame = spark.read.option("recursiveFileLookup", "true").text(literal(path))
-    return sorted(re.sub("^file:/+", "/", unquote(name)) for name in frame.inputFiles())
+    return sorted(plain(unquote(name)) for name in frame.inputFiles())
+
+
+def listed(reader: DataFrameReader, patterns: str | list[str]) -> list[tuple[str, str, int]]:
+    """The files that are not empty under Spark's patterns: names, times of modification, bytes."""
+    columns = ("path", "length", sf.unix_micros("modificationTime"))
+    found = reader.format("binaryFile").load(patterns).select(*columns).where("length > 0")
+    return [
+        (
+            plain(name),
+            (_1970 + timedelta(microseconds=modified)).isoformat(timespec="microseconds"),
+            length,
+        )
+        for name, length, modified in found.collect()
+    ]
+
+
+def plain(url: str) -> str:
+    """The name of a file of this machine without ``file:``; other URLs are unchanged."""
+    return re.sub(_FILE, "/", url)
+
+
+def file_path() -> Column:
+    """The file of a row, URL-quoted, named as by ``plain``."""
+    return sf.regexp_replace("_metadata.file_path", _FILE, "/")
 
 
 def refuse_table(named: str, names: Iterable[str]) -> None:
@@ -163,12 +191,17 @@ def refuse_table(named: str, names: Iterable[str]) -> None:
 def literal(path: str) -> str:
     """The path for Spark: absolute, because a server may have another working directory, and with
     glob characters escaped if a file of that name exists here. URLs are unchanged."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path):
+    if is_url(path):
         return path
     here = Path(path)
     if here.exists():
         return escaped(str(here.absolute()))
     return path if here.is_absolute() else f"{escaped(str(Path.cwd()))}/{path}"
+
+
+def is_url(path: str) -> bool:
+    """Whether a path begins with a scheme."""
+    return _SCHEME.match(path) is not None
 
 
 def escaped(path: str) -> str:

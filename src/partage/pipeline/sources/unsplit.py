@@ -7,8 +7,9 @@ the cache. So one task does no more than to unpack the file.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from partage.pipeline.sources.files import listed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,13 +24,12 @@ LARGE = 128 * 1024 * 1024
 
 
 def largest(spark: SparkSession, files: Files) -> tuple[str, int] | None:
-    """The name and the bytes of the file that one task reads while the others have nothing to do;
-    None if there is no such file."""
+    """The name and the bytes of the file that one task reads while the others have nothing to do,
+    or None."""
     if not any(name.endswith(SUFFIXES) for name in files.names):
         return None
-    rows = files.reader(spark).format("binaryFile").load(files.pattern).select("path", "length")
-    listed = ((re.sub("^file:/+", "/", path), size) for path, size in rows.collect())
-    sizes = {name: size for name, size in listed if name in files.names}
+    found = listed(files.reader(spark), files.pattern)
+    sizes = {name: size for name, _, size in found if name in files.names}
     packed = [name for name in sizes if name.endswith(SUFFIXES)]
     name = max(packed, key=lambda name: (sizes[name], name), default="")
     if sizes.get(name, 0) < LARGE:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from partage.errors import InputError, PartageError
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import SOURCES, kafka, read_files
-from partage.pipeline.sources.files import literal
+from partage.pipeline.sources.files import is_url, literal, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +80,7 @@ class _Folder(Stream):
         self.named = named
         self._limit = {} if max_files is None else {"maxFilesPerTrigger": str(max_files)}
         self.identity = named
-        if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", named):
+        if not is_url(named):
             if not Path(named).is_dir():
                 problem = "is a file" if Path(named).exists() else "does not exist"
                 raise InputError(named, f"{problem}: expected a folder to which files are added")
@@ -105,7 +105,7 @@ class _Folder(Stream):
         files = [path for path, length in batch.collect() if length > 0]
         if not files:
             return None
-        names = sorted(re.sub("^file:/+", "/", path) for path in files)
+        names = sorted(map(plain, files))
         return read_files(spark, names)
 
 
