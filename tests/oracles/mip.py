@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -52,25 +53,38 @@ class _Program:
         """The least value of Σ terms, an integer; from now on the sum stays there."""
         if not any(self.rows):
             return 0
-        cost = np.zeros(len(self.upper))
-        for column, weight in terms.items():
-            cost[column] += weight
-        entries = [(r, c, v) for r, row in enumerate(self.rows) for c, v in row.items()]
-        r, c, v = (np.array(x) for x in zip(*entries, strict=True))
-        matrix = coo_array((v, (r, c)), shape=(len(self.rows), len(cost))).tocsr()
-        result = milp(
-            cost,
-            integrality=np.array(self.integral),
-            bounds=Bounds(0, np.array(self.upper)),
-            constraints=LinearConstraint(matrix, self.lows, self.highs),
-            options={"mip_rel_gap": 0.0},
-        )
+        result = self._solved(terms)
         if result.status != 0:
             raise ArithmeticError(f"HiGHS: {result.message}")
         value = round(result.fun)
         assert abs(result.fun - value) < 1e-4, result.fun
         self.row(terms, -np.inf, value)
         return value
+
+    def reaches(self, terms: Mapping[int, float], value: int) -> bool:
+        """Whether Σ terms, an integer, can be so little: in large programs often easier to decide
+        than its least value."""
+        self.row(terms, -np.inf, value + 0.5)
+        result = self._solved({})
+        del self.rows[-1], self.lows[-1], self.highs[-1]
+        if result.status not in (0, 2):
+            raise ArithmeticError(f"HiGHS: {result.message}")
+        return bool(result.status == 0)
+
+    def _solved(self, terms: Mapping[int, float]) -> Any:
+        cost = np.zeros(len(self.upper))
+        for column, weight in terms.items():
+            cost[column] += weight
+        entries = [(r, c, v) for r, row in enumerate(self.rows) for c, v in row.items()]
+        r, c, v = (np.array(x) for x in zip(*entries, strict=True))
+        matrix = coo_array((v, (r, c)), shape=(len(self.rows), len(cost))).tocsr()
+        return milp(
+            cost,
+            integrality=np.array(self.integral),
+            bounds=Bounds(0, np.array(self.upper)),
+            constraints=LinearConstraint(matrix, self.lows, self.highs),
+            options={"mip_rel_gap": 0.0},
+        )
 
 
 def _sum(parts: list[Terms]) -> Terms:
@@ -292,13 +306,18 @@ def best_leaders(problem: NaiveProblem, sets: Lists) -> tuple[int, int]:
 def best_after_failure(problem: NaiveProblem, sets: Lists) -> tuple[int, int]:
     """(worst survivor, failure squares) of the best of all orders with the fairest leaders, however
     these are distributed."""
-    model = _Leaders(problem, sets)
-    program, brokers, rows = model.program, problem.brokers, len(problem.rows)
-    led = {b: model.fixed_leads(b) for b in brokers}
-    if model.pick:
-        fair = [program.steps(model.leads(b), 0, rows, offset=led[b]) for b in brokers]
-        program.minimise(_sum(fair))
-    return _after_failures(model, led, {f: model.leads(f) for f in brokers})
+    return _all_failures(problem, sets).minimise()
+
+
+def is_best_after_failure(problem: NaiveProblem, sets: Lists, worst: int, squares: int) -> bool:
+    """Whether none of these orders has a better worst survivor, or one as good with fewer failure
+    squares."""
+    stages = _all_failures(problem, sets)
+    program = stages.program
+    if program.reaches({stages.worst: 1.0}, worst - 1):
+        return False
+    program.row({stages.worst: 1.0}, -np.inf, worst)
+    return not program.reaches(stages.squares, squares - stages.constant - 1)
 
 
 def fewest_changes(problem: NaiveProblem, sets: Lists, led: Mapping[int, int]) -> int:
@@ -321,32 +340,51 @@ def best_order(
     for b in problem.brokers:
         program.row(model.leads(b), *[led[b] - model.fixed_leads(b)] * 2)
     return (
-        *_after_failures(model, led, {f: {} for f in problem.brokers}),
+        *_Failures(model, led, {f: {} for f in problem.brokers}).minimise(),
         program.minimise(model.changed),
         program.minimise(model.turned),
     )
 
 
-def _after_failures(
-    model: _Leaders, led: Mapping[int, int], picked: Mapping[int, Mapping[int, float]]
-) -> tuple[int, int]:
-    """(worst survivor, failure squares), minimised in this order. A survivor's leaders are ``led``,
-    and the columns ``picked`` that are chosen, and what it takes over."""
-    program, brokers = model.program, model.problem.brokers
-    worst = program.column(upper=2.0 * len(model.problem.rows) + 1)
-    squares, constant = [], 0
-    for b in brokers:
-        for f in brokers:
-            if f == b:
-                continue
-            start = led[f] + model.fixed.count((b, f))
-            terms = dict(picked[f])
-            terms |= {c: 1.0 for (_, x, y), c in model.pick.items() if (x, y) == (b, f)}
-            program.row({**terms, worst: -1.0}, -np.inf, -start)
-            constant += start * start
-            if terms:
-                squares.append(program.steps(terms, 0, len(terms), offset=start))
-    return (
-        program.minimise({worst: 1.0}),
-        (program.minimise(_sum(squares)) if squares else 0) + constant,
-    )
+def _all_failures(problem: NaiveProblem, sets: Lists) -> _Failures:
+    """Of all orders with the fairest leaders."""
+    model = _Leaders(problem, sets)
+    program, brokers, rows = model.program, problem.brokers, len(problem.rows)
+    led = {b: model.fixed_leads(b) for b in brokers}
+    if model.pick:
+        fair = [program.steps(model.leads(b), 0, rows, offset=led[b]) for b in brokers]
+        program.minimise(_sum(fair))
+    return _Failures(model, led, {f: model.leads(f) for f in brokers})
+
+
+class _Failures:
+    """The worst survivor and the failure squares in the program of an order. A survivor's leaders
+    are ``led``, and the columns ``picked`` that are chosen, and what it takes over."""
+
+    def __init__(
+        self,
+        model: _Leaders,
+        led: Mapping[int, int],
+        picked: Mapping[int, Mapping[int, float]],
+    ) -> None:
+        self.program, brokers = model.program, model.problem.brokers
+        self.worst = self.program.column(upper=2.0 * len(model.problem.rows) + 1)
+        steps, self.constant = [], 0
+        for b in brokers:
+            for f in brokers:
+                if f == b:
+                    continue
+                start = led[f] + model.fixed.count((b, f))
+                terms = dict(picked[f])
+                terms |= {c: 1.0 for (_, x, y), c in model.pick.items() if (x, y) == (b, f)}
+                self.program.row({**terms, self.worst: -1.0}, -np.inf, -start)
+                self.constant += start * start
+                if terms:
+                    steps.append(self.program.steps(terms, 0, len(terms), offset=start))
+        self.squares = _sum(steps)
+
+    def minimise(self) -> tuple[int, int]:
+        """(worst survivor, failure squares), in this order."""
+        worst = self.program.minimise({self.worst: 1.0})
+        squares = self.program.minimise(self.squares) if self.squares else 0
+        return worst, squares + self.constant

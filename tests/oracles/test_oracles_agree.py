@@ -79,6 +79,11 @@ def test_leaders_equal_mip(case: tuple[NaiveProblem, Lists]) -> None:
     led = dict(zip(job.brokers, vector, strict=True))
     assert vectors[vector] == mip.fewest_changes(job, sets, led)
     assert brute_force.best_order(job, sets, led) == mip.best_order(job, sets, led)
+    worst, squares = brute_force.best_after_failure(job, sets)
+    assert (worst, squares) == mip.best_after_failure(job, sets)
+    assert mip.is_best_after_failure(job, sets, worst, squares)
+    assert not mip.is_best_after_failure(job, sets, worst + 1, squares)
+    assert not mip.is_best_after_failure(job, sets, worst, squares + 1)
 
 
 def _job(racks: dict[int, str], *lists: list[int], **options: object) -> NaiveProblem:
