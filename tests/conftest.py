@@ -18,6 +18,10 @@ from tests import profiles
 
 profiles.register()
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background command ignores Ctrl-C, and so would every process that a test starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.fuzz import bounded
 from tests.fuzz.readers import READERS, Case, Reader, no_kafka, restore, workspace
@@ -73,7 +74,9 @@ def opened() -> Iterator[Campaign]:
         shutil.copytree(folder / "intact", folder, dirs_exist_ok=True)
         os.chdir(folder)
         try:
-            yield Campaign(folder)
+            # OpenSSL would read all authorities of the system for each case with TLS
+            with patch.dict(os.environ, SSL_CERT_FILE=str(folder / "intact" / "truststore.pem")):
+                yield Campaign(folder)
         finally:
             os.chdir(here)
             os.environ.update(variables)

@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import partage
 from partage.testing import FakeCluster
@@ -811,19 +812,19 @@ READERS: tuple[Reader, ...] = (
 
 @contextmanager
 def no_kafka() -> Iterator[None]:
-    """Commands connect to a fake cluster."""
+    """Commands connect to a fake cluster, which needs no time to spread its metadata."""
+    from partage.live.admin import snapshot
     from partage.live.admin.connection import Connection
 
     @contextmanager
     def admin(self: Connection, **_: Any) -> Iterator[Any]:
         yield _running().cluster.admin
 
-    before = Connection.admin
-    Connection.admin = admin  # type: ignore[method-assign]
-    try:
+    with (
+        patch.object(Connection, "admin", admin),
+        patch.object(snapshot, "_METADATA_DELAY_SECONDS", 0),
+    ):
         yield
-    finally:
-        Connection.admin = before  # type: ignore[method-assign]
 
 
 def restore(folder: Path, top: str) -> None:
