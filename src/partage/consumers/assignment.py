@@ -14,6 +14,7 @@ from partage.consumers.rack_reads import RackReads, rack_reads
 from partage.frames import arrow_table, data_frame, html_table
 from partage.group import Group
 from partage.group.model import NO_MEMBER
+from partage.group.owned import OwnedPartitions
 from partage.units import plural
 
 Ints = npt.NDArray[np.int64]
@@ -76,12 +77,11 @@ class Assignment:
             raise KeyError(member_id)
         return self._pairs(self.rows(at))
 
-    def partitions_of(self, member: int) -> dict[str, Ints]:
+    def partitions_of(self, member: int) -> OwnedPartitions:
         """Arrays of partition numbers by topic, of the member at a position."""
         rows = self.rows(member)
         topic = self.group.topic[rows]
-        number = rows - self.group.offset[topic]
-        return {self.group.names[t]: number[topic == t] for t in np.unique(topic).tolist()}
+        return OwnedPartitions(self.group.names, topic, rows - self.group.offset[topic])
 
     def as_dict(self) -> dict[str, list[tuple[str, int]]]:
         """Partitions by member id."""

@@ -5,11 +5,10 @@ then the fewest moves, then each topic spread as evenly as possible over the mem
 1. Partitions with the same subscribers and the same replica racks form a *kind*. The kernel
    (``flow.group_assignment``) decides how many partitions of each kind every member keeps and gets:
    a few thousand numbers even for a million partitions.
-2. A first choice of the partitions: of those of a kind that a member owns, it keeps the ones of
-   topics of which it has few. Free partitions go round robin to the members, topic by topic.
-3. The counts per topic and member are balanced without changing loads, racks or moves
-   (``flow.even_spread``). The sum of their squares is minimal, unless the group is so large that
-   this would take too long.
+2. A first choice of the partitions (``consumers.first_choice``).
+3. Unless that spread every topic evenly, the counts per topic and member are balanced without
+   changing loads, racks or moves (``flow.even_spread``). The sum of their squares is minimal,
+   unless the group is so large that this would take too long.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.assignment import loads_of
+from partage.consumers.first_choice import give_free, give_in_turn, keep, spread_evenly
 from partage.errors import InputError
 from partage.flow.even_spread import SpreadProblem, minimise_spread
 from partage.flow.group_assignment import (
@@ -30,6 +30,7 @@ from partage.flow.group_assignment import (
     assign_nearest,
 )
 from partage.flow.network import EMPTY, FULL
+from partage.flow.sorting import numbered
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 
@@ -92,9 +93,10 @@ def assign_exactly(
         base=None if decided is None else loads_of(decided, members),
     )
     found = assign_nearest(problem, max_skew) if racks_first else assign_groups(problem)
-    _keep(group, has, owner[has], arc, found.kept, answer)
-    _assign_free(kinds.of_partition, kinds.kind, kinds.member, found.new, answer)
-    _spread(group, kinds, found, has[found.kept_face[arc] == FULL], decided, answer)
+    keep(group, has, owner[has], arc, found.kept, answer)
+    give_free(group, kinds.of_partition, problem, found, answer)
+    if not spread_evenly(group, answer):
+        _spread(group, kinds, found, has[found.kept_face[arc] == FULL], decided, answer)
     return answer
 
 
@@ -164,10 +166,10 @@ class _Kinds:
     def _labelled(cls, group: Group, open_: Bools, label: Ints, without_rack: int) -> _Kinds:
         """A kind for each ``label`` [P]; ``without_rack``: far of members without a rack."""
         subscribed = np.asarray(group.subscribes.any(axis=0))[group.topic] & open_
-        named, first, of = np.unique(label[subscribed], return_index=True, return_inverse=True)
+        named, first, of = numbered(label[subscribed])
         of_partition = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
-        of_partition[subscribed] = of.ravel()
-        count = np.bincount(of.ravel(), minlength=len(named)).astype(np.int64)
+        of_partition[subscribed] = of
+        count = np.bincount(of, minlength=len(named)).astype(np.int64)
         sample = np.flatnonzero(subscribed)[first]
         open_to = group.subscribes[:, group.topic[sample]][group.class_of]  # [M, K]
         kind, member = np.nonzero(open_to.T)
@@ -204,41 +206,6 @@ def _rounded(weight: Ints) -> Ints:
     _, exponent = np.frexp(weight.astype(np.float64))
     drop = np.maximum(exponent - _ROUNDED_BITS, 0)
     return np.asarray((weight >> drop) << drop)
-
-
-def _keep(group: Group, partition: Ints, member: Ints, arc: Ints, stay: Ints, answer: Ints) -> None:
-    """Each member keeps ``stay`` [A] of its partitions of a kind: first the lowest of each topic,
-    then the second of each topic, and so on."""
-    if len(partition) == 0:
-        return
-    all_stay = stay[arc] >= np.bincount(arc, minlength=len(stay))[arc]
-    answer[partition[all_stay]] = member[all_stay]
-    some = ~all_stay & (stay[arc] > 0)
-    partition, member, arc = partition[some], member[some], arc[some]
-    code = member * len(group.topics) + group.topic[partition]
-    by_topic = np.argsort(code, kind="stable")
-    rank = np.empty(len(partition), dtype=np.int64)
-    rank[by_topic] = _rank_within(code[by_topic])
-    # so that members do not all give up the same topic
-    shifted = (group.topic[partition] + member) % len(group.topics)
-    order = np.lexsort((partition, shifted, rank, arc))
-    kept = order[_rank_within(arc[order]) < stay[arc[order]]]
-    answer[partition[kept]] = member[kept]
-
-
-def _assign_free(label: Ints, of_arc: Ints, member: Ints, come: Ints, answer: Ints) -> None:
-    """Assign free partitions round robin to the members, label by label.
-
-    - ``label`` [P], -1 for none; ``of_arc`` [A] the label of each pair, with its ``member``
-    - ``come`` [A] number of partitions for each pair
-    """
-    free = np.flatnonzero((answer == NO_MEMBER) & (label >= 0))
-    free = free[np.argsort(label[free], kind="stable")]
-    arc = np.repeat(np.arange(len(come)), come)
-    turn = _rank_within(arc)
-    # members that get more go first: the last, shorter round continues where the one before ended
-    order = np.lexsort((-come[arc], turn, of_arc[arc]))
-    answer[free] = member[arc[order]]
 
 
 def _spread(
@@ -289,9 +256,9 @@ def _spread(
     answer[again] = NO_MEMBER
     has = again[group.owner[again] != NO_MEMBER]
     stay = np.minimum(counts, sits)
-    _keep(group, has, group.owner[has], rows.pair(has, group.owner[has]), stay, answer)
+    keep(group, has, group.owner[has], rows.pair(has, group.owner[has]), stay, answer)
     come = np.where(changed[pair_row], counts - stay, 0)
-    _assign_free(rows.of_partition, pair_row, member, come, answer)
+    give_in_turn(rows.of_partition, pair_row, member, come, answer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,16 +284,16 @@ class _Rows:
     def of(cls, group: Group, kinds: _Kinds, listed: Ints) -> _Rows | None:
         """The rows, None for more than ``_MAX_PAIRS`` pairs."""
         code = group.topic[listed] * len(kinds.count) + kinds.of_partition[listed]
-        named, of = np.unique(code, return_inverse=True)
+        named, _, of = numbered(code)
         of_partition = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
-        of_partition[listed] = of.ravel()
+        of_partition[listed] = of
         topic, kind = np.divmod(named, len(kinds.count))
         width = np.diff(kinds.first)[kind]
         if int(width.sum()) > _MAX_PAIRS:
             return None
         shift = np.cumsum(width) - width - kinds.first[kind]
         row = np.repeat(np.arange(len(named)), width)
-        count = np.bincount(of.ravel(), minlength=len(named)).astype(np.int64)
+        count = np.bincount(of, minlength=len(named)).astype(np.int64)
         arc = np.arange(len(row)) - np.repeat(shift, width)
         return cls(kinds, listed, of_partition, topic, kind, count, row, arc, shift)
 
@@ -348,11 +315,3 @@ def _elsewhere(group: Group, decided: Ints | None, topic: Ints, member: Ints) ->
     code = group.topic[rows] * len(group.members) + decided[rows]
     held = np.bincount(code, minlength=len(group.topics) * len(group.members))
     return np.asarray(held[topic * len(group.members) + member], dtype=np.int64)
-
-
-def _rank_within(ordered: Ints) -> Ints:
-    """Number of each entry within its run of equal values."""
-    at = np.arange(len(ordered))
-    starts = np.ones(len(ordered), dtype=np.bool_)
-    starts[1:] = ordered[1:] != ordered[:-1]
-    return np.asarray(at - np.maximum.accumulate(np.where(starts, at, 0)))

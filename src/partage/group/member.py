@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.group.owned import OwnedPartitions
 from partage.printable import printable
 from partage.units import plural
 
@@ -48,6 +49,8 @@ class Member:
     @property
     def owned_count(self) -> int:
         """Number of partitions in ``owned``."""
+        if isinstance(self.owned, OwnedPartitions):
+            return len(self.owned.number)
         if isinstance(self.owned, Mapping):
             return sum(map(len, self.owned.values()))
         return len(self.owned)

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from partage.errors import InputError, shown
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.group.member import Ints, Member
+from partage.group.owned import OwnedPartitions
 from partage.units import listed, plural
 
 if TYPE_CHECKING:
@@ -178,6 +179,9 @@ class Group:
         merged: dict[tuple[int, ...], int] = {}
         of = np.empty(len(self.members), dtype=np.int64)
         for at, member in enumerate(self.members):
+            if at and member.topics == self.members[at - 1].topics:
+                of[at] = of[at - 1]
+                continue
             key = tuple(member.topics)
             if key not in seen:
                 listed = {self._position[name] for name in key if name in self._position}
@@ -232,9 +236,12 @@ class Group:
         sizes: list[int] = []  # numbers that follow a name
         columns: list[Any] = []
         named = np.zeros(len(self.members), dtype=np.int64)
+        in_columns: list[int] = []
         for at, member in enumerate(self.members):
             owned = member.owned
-            if isinstance(owned, Mapping):
+            if isinstance(owned, OwnedPartitions):
+                in_columns.append(at)
+            elif isinstance(owned, Mapping):
                 names.extend(owned)
                 sizes.extend(map(len, owned.values()))
                 columns.extend(filter(len, owned.values()))
@@ -244,16 +251,38 @@ class Group:
                 sizes.extend([1] * len(topics))
                 columns.append(numbers)
             named[at] = len(names)
-        if not columns:
-            empty = np.zeros(0, dtype=np.int64)
-            return empty, empty, empty
-        number = np.concatenate(columns)
-        if number.dtype.kind not in "iu":
-            raise InputError(self.where, "owned: expected whole numbers as partitions")
+        found = [self._claimed_in_columns(in_columns)]
+        if columns:
+            number = np.concatenate(columns)
+            if number.dtype.kind not in "iu":
+                raise InputError(self.where, "owned: expected whole numbers as partitions")
+            topic = self._positions(names)
+            member_of = np.repeat(np.arange(len(named)), np.diff(named, prepend=0))
+            found.append(
+                (np.repeat(member_of, sizes), np.repeat(topic, sizes), number.astype(np.int64))
+            )
+        at_, topics_, numbers_ = zip(*found, strict=True)
+        return np.concatenate(at_), np.concatenate(topics_), np.concatenate(numbers_)
+
+    def _claimed_in_columns(self, members: list[int]) -> tuple[Ints, Ints, Ints]:
+        """The same of those members whose ``owned`` is OwnedPartitions."""
+        names: tuple[str, ...] = ()
+        position = empty = np.zeros(0, dtype=np.int64)
+        topics, numbers = [empty], [empty]
+        for at in members:
+            owned = self.members[at].owned
+            assert isinstance(owned, OwnedPartitions)
+            if owned.names is not names:
+                names, position = owned.names, self._positions(owned.names)
+            topics.append(position[owned.topic])
+            numbers.append(owned.number)
+        member = np.repeat(np.array([-1, *members]), list(map(len, numbers)))
+        return member, np.concatenate(topics), np.concatenate(numbers)
+
+    def _positions(self, names: Sequence[str]) -> Ints:
+        """Positions of topics by name, -1 where one is not listed."""
         position = self._position.get
-        topic = np.array([position(name, -1) for name in names], dtype=np.int64)
-        member_of = np.repeat(np.arange(len(named)), np.diff(named, prepend=0))
-        return np.repeat(member_of, sizes), np.repeat(topic, sizes), number.astype(np.int64)
+        return np.array([position(name, -1) for name in names], dtype=np.int64)
 
     @property
     def claims(self) -> tuple[Ints, Ints]:
@@ -265,18 +294,17 @@ class Group:
         member, partition = self.claims
         owner = np.full(self.partitions, NO_MEMBER, dtype=np.int64)
         contested = np.zeros(self.partitions, dtype=np.bool_)
-        if len(member):
+        owner[partition] = member
+        often = (np.bincount(partition, minlength=self.partitions) > 1)[partition]
+        if often.any():
+            member, partition = member[often], partition[often]
             generation = self.generation[member]
             order = np.lexsort((generation, partition))
             sorted_partition, sorted_generation = partition[order], generation[order]
             last = np.concatenate((sorted_partition[1:] != sorted_partition[:-1], [True]))
             at = np.flatnonzero(last)
-            before = np.maximum(at - 1, 0)
-            same = (
-                (before < at)
-                & (sorted_partition[before] == sorted_partition[at])
-                & (sorted_generation[before] == sorted_generation[at])
-            )
+            # of two claims or more, the one before the last is of the same partition
+            same = sorted_generation[at - 1] == sorted_generation[at]
             owner[sorted_partition[at]] = np.where(same, NO_MEMBER, member[order][at])
             contested[sorted_partition[at]] = same
         return owner, contested
