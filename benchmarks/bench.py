@@ -1,7 +1,8 @@
-"""Run all comparisons one after the other, then write the pages.
+"""Compare with the version of the kept figures, run all comparisons, then write the pages.
 
     python benchmarks/bench.py [--size medium] [NAME...]
 
+What takes longer or less time than by that version, beyond noise, is told first (``against.py``).
 Every comparison is a separate process that keeps its figures (``--keep``). If one fails, the others
 still run. The exit code is 1 if one failed or did not meet a target.
 """
@@ -46,6 +47,11 @@ def main() -> int:
 
     bad = []
     began = time.monotonic()
+    if not given.names:
+        log("this version against that of the kept figures, in pairs")
+        against = [sys.executable, str(HERE / "against.py"), "--size", given.size]
+        if subprocess.run(against).returncode:
+            bad.append("against")
     for number, name in enumerate(names, 1):
         about = MINUTES[name][given.size]
         log(f"[{number}/{len(names)}] {name}, about {about:g} minutes")

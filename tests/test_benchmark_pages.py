@@ -269,11 +269,13 @@ def test_all_comparisons_run_even_if_one_fails(
     monkeypatch.setattr(bench.subprocess, "run", Ended)
     monkeypatch.setattr("sys.argv", ["bench.py", "--size", "small"])
     assert bench.main() == int(broken)
-    names = [*bench.MINUTES, "page"]
+    names = ["against", *bench.MINUTES, "page"]
     assert [Path(command[0]).stem for command in commands] == names
-    assert all(command[1:] == ["--size", "small", "--keep"] for command in commands[:-1])
+    assert commands[0][1:] == ["--size", "small"]
+    assert all(command[1:] == ["--size", "small", "--keep"] for command in commands[1:-1])
     lines = capsys.readouterr().err.splitlines()
     total = sum(minutes["small"] for minutes in bench.MINUTES.values())
     assert f"about {total:.0f} minutes" in lines[0]
     assert any(line.startswith(f"bench: [1/{len(bench.MINUTES)}] plan") for line in lines)
+    assert "that of the kept figures" in lines[2]
     assert ("target not met: peers" in lines[-1]) == broken
