@@ -14,6 +14,7 @@ pytest.importorskip("pyspark")
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import functions as sf
 
 import partage
 from partage.errors import InputError
@@ -65,8 +66,11 @@ def exact(spark: Any, path: str) -> dict[str, Any]:
 
 @pytest.fixture
 def few_sampled(monkeypatch: pytest.MonkeyPatch) -> int:
-    """The small topic is in the sample whole, of the large one an eighth."""
+    """The small topic is in the sample whole, of the large one an eighth, and of the keys of most
+    partitions a part."""
     monkeypatch.setattr(approximate, "SAMPLE", 4096)
+    monkeypatch.setattr(approximate, "KEYS", 128)
+    monkeypatch.setattr(approximate, "_SKIPPED", 2)
     return 4096
 
 
@@ -82,7 +86,9 @@ def test_figures_are_within_their_bounds(
     out = tmp_path / "profile"
     about = write_profile(spark, [path], out, approximate=True, top=20)
     bounds = about["approximate"]
-    assert bounds == {"distinct_keys": 0.08, "share": 4 / (2 * few_sampled**0.5)}
+    assert bounds["share"] == 4 / (2 * few_sampled**0.5)
+    # 128 keys, of which a part of a half or less is drawn, or fewer where their number is misjudged
+    assert 4 * (1 / 2 / 256) ** 0.5 <= bounds["distinct_keys"] <= 4 * (1 / 64) ** 0.5
     assert json.loads((out / "profile.json").read_text())["approximate"] == bounds
     true = {(row["topic"], row["key"]): row for row in rows(exact["keys"])}
     every = {
@@ -106,22 +112,28 @@ def test_figures_are_within_their_bounds(
         row["share"] for (topic, key), row in true.items() if topic == "large" and key not in listed
     )
     assert left <= large[-1]["share"] + 2 * bounds["share"]
+    estimated = 0
     for row, own in zip(
         rows(pq.read_table(out / "partitions")), rows(exact["partitions"]), strict=True
     ):
-        assert abs(row["distinct_keys"] - own["distinct_keys"]) <= 0.08 * own["distinct_keys"]
+        true_keys, wrong = own["distinct_keys"], row["distinct_keys"] - own["distinct_keys"]
+        assert abs(wrong) <= bounds["distinct_keys"] * true_keys
+        assert not wrong or true_keys > 128
+        estimated += bool(wrong)
         assert row | {"distinct_keys": 0} == own | {"distinct_keys": 0}
+    assert estimated >= 3
     for name in ("windows", "rejected"):
         assert pq.read_table(out / name).num_rows == exact[name].num_rows
     assert Profile.read(out).hot_keys(1)[0].key == true["large", found[0]["key"]]["key"].decode()
 
 
-def test_a_topic_that_is_sampled_whole_has_exact_shares(
+def test_few_keys_and_records_are_drawn_all(
     spark: Any, path: str, exact: dict[str, Any], tmp_path: Path
 ) -> None:
     about = write_profile(spark, [path], tmp_path / "profile", approximate=True, top=10**6)
-    assert about["approximate"]["share"] == 0
-    assert rows(pq.read_table(tmp_path / "profile" / "keys")) == rows(exact["keys"])
+    assert about["approximate"] == {"distinct_keys": 0, "share": 0}
+    for name in ("keys", "partitions"):
+        assert rows(pq.read_table(tmp_path / "profile" / name)) == rows(exact[name])
 
 
 @pytest.mark.long
@@ -133,21 +145,39 @@ def test_tables_do_not_depend_on_the_files(
     assert one == two
 
 
-def test_keys_are_neither_sorted_nor_exchanged_but_for_the_sample(spark: Any, path: str) -> None:
+@pytest.mark.parametrize("keys", [100, 20_000, 600_000])
+def test_about_as_many_keys_are_drawn_as_asked(spark: Any, keys: int) -> None:
+    records = spark.range(keys).selectExpr(
+        "'t' as topic",
+        "0 as partition",
+        "1L as records",
+        "cast(cast(id as string) as binary) as key",
+    )
+    by_window = records.groupBy("topic", "partition").agg(
+        sf.sum("records").alias("records"), approximate.bitmaps().alias("bitmaps")
+    )
+    (place,) = approximate.places(by_window).collect()
+    part = place["key_mask"] + 1
+    # twice as many to half as many, as the estimate has a standard error of 39 %
+    assert approximate.KEYS / 2.2 <= keys / part <= approximate.KEYS * 2 * 2.2 or part == 1
+    assert (part == 1) == (keys < approximate.KEYS)
+
+
+def test_only_samples_are_exchanged_and_nothing_is_sorted(spark: Any, path: str) -> None:
     records = read_records(spark, [path], origins=False).transform(accepted)
-    sketches = plan_of(records.transform(approximate.distinct_keys))
-    topics = spark.createDataFrame([("large", 39_000, 7)], "topic string, all bigint, mask bigint")
-    sample = plan_of(records.transform(approximate.sampled, topics))
-    for plan, grouped in ((sketches, ["topic", "partition"]), (sample, ["topic", "key"])):
-        assert counts(plan) == [1, 1, 0], plan
-        assert not re.search(SORTS, plan), plan
-        (exchanged,) = re.findall(r"Exchange hashpartitioning\(([^)]*)\)", plan)
-        assert re.findall(r"(\w+)#", exchanged) == grouped
-    # a plan is printed from its end to its beginning
-    drawn, grouped_at = sample.index("xxhash64(partition"), sample.index("Exchange hashpart")
-    assert "BroadcastHashJoin" in sample
-    assert grouped_at < drawn
-    assert "unread" not in columns_read(sketches)
+    places = spark.createDataFrame(
+        [("large", 0, 39_000, 7, 1)],
+        "topic string, partition int, all bigint, record_mask bigint, key_mask bigint",
+    )
+    plan = plan_of(records.transform(approximate.drawn, places, approximate.masks(places)))
+    assert counts(plan) == [1, 1, 0], plan
+    assert not re.search(SORTS, plan), plan
+    (exchanged,) = re.findall(r"Exchange hashpartitioning\(([^)]*)\)", plan)
+    assert re.findall(r"(\w+)#", exchanged) == ["topic", "partition", "key"]
+    # a plan is printed from its end to its beginning: hashes are compared before the look-up
+    grouped_at, joined = plan.index("Exchange hashpart"), plan.index("BroadcastHashJoin")
+    assert grouped_at < joined < plan.rindex("xxhash64(partition")
+    assert "unread" not in columns_read(plan)
 
 
 def test_nothing_approximate_is_appended(spark: Any, path: str, tmp_path: Path) -> None:

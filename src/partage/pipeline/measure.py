@@ -29,6 +29,8 @@ from partage.pipeline.records import RECORDS
 from partage.pipeline.top import first_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column, DataFrame
 
 WINDOW_SECONDS = 3600
@@ -77,18 +79,23 @@ def with_uncounted(records: DataFrame, period: Period = ALWAYS) -> DataFrame:
     return records.withColumn("counted", sf.col("valid") & within(period))
 
 
-def by_window(records: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
-    """Records → topic, partition, window_start, records, bytes, null_keys, first, last."""
+def by_window(
+    records: DataFrame,
+    seconds: int = WINDOW_SECONDS,
+    aggregates: Mapping[str, Column] | None = None,
+) -> DataFrame:
+    """Records → topic, partition, window_start, records, bytes, null_keys, first, last, and further
+    ``aggregates``."""
     micros = sf.unix_micros("timestamp")
     length = sf.lit(seconds * _MICROSECONDS)
     start = sf.timestamp_micros(micros - sf.pmod(micros, length))
     topic, partition, size = sf.col("topic"), sf.col("partition"), record_bytes()
-    more = []
+    more = [own.alias(name) for name, own in (aggregates or {}).items()]
     if "counted" in records.columns:
         counted = sf.col("counted")
         topic, start, size = (sf.when(counted, column) for column in (topic, start, size))
         partition = sf.when(counted, partition).when(sf.col("valid"), 0)
-        more = [sf.count_if(counted & sf.col("in_seconds")).alias("in_seconds")]
+        more.append(sf.count_if(counted & sf.col("in_seconds")).alias("in_seconds"))
     return records.groupBy(
         topic.alias("topic"), partition.alias("partition"), start.alias("window_start")
     ).agg(
@@ -114,14 +121,15 @@ def key_places(records: DataFrame, partitions: int) -> DataFrame:
 
     Bit b of ``places_w`` is set if partition 64·w + b has a record of the key.
     """
-    number = sf.col("partition").cast("bigint")
-    one = sf.call_function("shiftleft", sf.lit(1).cast("bigint"), (number % _WORD).cast("int"))
-    words = [
-        sf.bit_or(sf.when(number.between(at, at + _WORD - 1), one).otherwise(0)).alias(
-            f"{_PLACES}{at // _WORD}"
-        )
+    number = sf.col("partition")
+    one = sf.call_function("shiftleft", sf.lit(1).cast("bigint"), number % _WORD)
+    bits = {
+        f"{_PLACES}{at // _WORD}": sf.when(number.between(at, at + _WORD - 1), one).otherwise(0)
         for at in range(0, partitions, _WORD)
-    ]
+    }
+    if len(bits) == 1:
+        bits = dict.fromkeys(bits, one)
+    words = [sf.bit_or(bit).alias(name) for name, bit in bits.items()]
     return records.groupBy("topic", "key").agg(
         sf.count("*").alias("records"), sf.sum(record_bytes()).alias("bytes"), *words
     )
@@ -268,19 +276,26 @@ def reasons(rejected: DataFrame) -> DataFrame:
     )
 
 
-def keys(by_key: DataFrame, top: int = TOP_KEYS) -> DataFrame:
+def topic_records(by_window: DataFrame) -> DataFrame:
+    """``by_window`` or ``by_key`` → topic, all: its records, including those without a key."""
+    counted = by_window.where(sf.col("topic").isNotNull())
+    return counted.groupBy("topic").agg(sf.sum("records").alias("all"))
+
+
+def keys(by_key: DataFrame, top: int = TOP_KEYS, totals: DataFrame | None = None) -> DataFrame:
     """``key_places`` or ``by_key`` → the ``top`` hottest keys of each topic.
 
     topic, rank, key, records, bytes, share.
 
     Keys are ranked by records, then bytes, then key. ``share`` is a key's part of all records of
-    the topic, including those without a key; null does not count as a key.
+    the topic (``totals``; None: those of ``by_key``); null does not count as a key.
     """
     per_topic = by_key
     if "partition" in by_key.columns:
         sums = (sf.sum(name).alias(name) for name in ("records", "bytes"))
         per_topic = by_key.groupBy("topic", "key").agg(*sums)
-    totals = by_key.groupBy("topic").agg(sf.sum("records").alias("all"))
+    if totals is None:
+        totals = by_key.transform(topic_records)
     # Records, then bytes: a double holds both unless a key has millions of records.
     score = sf.col("records") + sf.least(sf.col("bytes") / float(1 << 40), sf.lit(1.0))
     order = (sf.desc("records"), sf.desc("bytes"), sf.asc("key"))

@@ -4,7 +4,7 @@ The records are read twice, to group them by window and by key, and once more if
 Both groupings are cached, on disk where memory is short, and the executors write the tables
 (``sinks``): no table is collected, so the driver needs the same memory for any number of records,
 windows, keys and rejected rows. The same records give the same rows, however many files they are
-in. Approximately, sketches and a sample take the place of the grouping by key (``approximate``).
+in. Approximately, samples take the place of the grouping by key (``approximate``).
 
 Input that costs more to read than a cache of it is cached, too: all formats but Parquet, of which
 each pass reads only the columns that it needs.
@@ -20,7 +20,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import partage
@@ -287,7 +286,8 @@ def measured(
             windowed = None
             if RECORDS in rows:
                 every = rows[RECORDS].transform(measure.with_uncounted, period)
-                windowed = cached(every.transform(measure.by_window, window))
+                aggregates = {"bitmaps": approximation.bitmaps()} if approximate else {}
+                windowed = cached(every.transform(measure.by_window, window, aggregates))
             figures = {
                 kind: measure.figures(windowed)
                 if kind == RECORDS and windowed is not None
@@ -320,17 +320,18 @@ def measured(
         if windowed is not None:
             frames["windows"] = windowed.transform(measure.windows)
             if approximate:
-                topics = windowed.transform(approximation.topics)
+                places = cached(windowed.transform(approximation.places))
                 with reported(spark, progress, "sampling"):
-                    most = topics.agg(sf.max("mask")).collect()[0][0]
-                bounds = {"approximate": approximation.bounds(sampled=bool(most))}
-                keyed = good[RECORDS].transform(approximation.distinct_keys)
-                drawn = cached(good[RECORDS].transform(approximation.sampled, topics))
-                frames["keys"] = drawn.transform(approximation.keys, topics, top)
+                    masks = approximation.masks(places)
+                    drawn = cached(good[RECORDS].transform(approximation.drawn, places, masks))
+                    keyed = cached(drawn.transform(approximation.distinct_keys, places))
+                    bounds = {"approximate": approximation.bounds(keyed, masks)}
+                frames["keys"] = drawn.transform(approximation.keys, places, top)
             else:
                 highest = found[RECORDS]["highest"] or 0
                 keyed = cached(good[RECORDS].transform(_by_key, highest + 1))
-                frames["keys"] = keyed.transform(measure.keys, top)
+                every_record = windowed.transform(measure.topic_records)
+                frames["keys"] = keyed.transform(measure.keys, top, every_record)
             frames["partitions"] = windowed.transform(measure.partitions, keyed, window, period)
         if SIZES in good:
             frames["sizes"] = good[SIZES].transform(samples.sizes)

@@ -185,10 +185,11 @@ def text(name: str, longest: int = TOPIC_LENGTH) -> Field:
 
     def faults(taken: str) -> list[Fault]:
         value = sf.col(f"_{name}")
-        too_long = f"{taken} is longer than {longest} characters"
+        # a text has at least as many bytes, which are known, as characters, which Spark counts
+        too_long = (sf.octet_length(value) > longest) & (sf.length(value) > longest)
         return [
             Fault(value.isNull() | (value == ""), sf.lit(f"{taken} is missing")),
-            Fault(sf.length(value) > longest, sf.lit(too_long)),
+            Fault(too_long, sf.lit(f"{taken} is longer than {longest} characters")),
         ]
 
     return Field(
