@@ -39,7 +39,7 @@ def counts_of(kind: str) -> tuple[Plan, dict[str, int]]:
     cluster = cluster_of(brokers, new, misplaced)
     counts = {"arcs": 0, "rounds": 0, "swaps tried": 0, "decisions": 0}
     solve, augment = network._solve, primal_dual._augment
-    candidates, decide = size_swaps._SizeSwaps._candidates, solving._decide
+    pairs, decide = size_swaps._SizeSwaps._pairs, solving._decide
 
     def counted(name, call, size=lambda *_: 1):  # type: ignore[no-untyped-def]
         def wrapped(*args, **named):  # type: ignore[no-untyped-def]
@@ -54,7 +54,7 @@ def counts_of(kind: str) -> tuple[Plan, dict[str, int]]:
         patch.object(size_swaps, "_TOGETHER", 0),
         patch.object(network, "_solve", counted("arcs", solve, lambda tail, *_: len(tail))),
         patch.object(primal_dual, "_augment", counted("rounds", augment)),
-        patch.object(size_swaps._SizeSwaps, "_candidates", counted("swaps tried", candidates)),
+        patch.object(size_swaps._SizeSwaps, "_pairs", counted("swaps tried", pairs)),
         patch.object(solving, "_decide", counted("decisions", decide)),
     ):
         plan = partage.plan(cluster, **options)  # type: ignore[arg-type]

@@ -160,7 +160,7 @@ def test_omitted_arcs_are_priced(
     problem = data.draw(make)
 
     def one_of_each_zone(
-        problem: AssignmentProblem, held: np.ndarray, missing: np.ndarray
+        problem: AssignmentProblem, held: np.ndarray, *_: np.ndarray
     ) -> np.ndarray:
         some = np.zeros(held.shape, dtype=np.bool_)
         for zone in range(problem.zones):

@@ -69,6 +69,9 @@ Bools = npt.NDArray[np.bool_]
 _FEW = 8
 """Items are few when they are at most one in this many: then they are solved individually."""
 
+_MORE = 1 / 64
+"""The share of all items that is solved again where the items that failed alone cost more."""
+
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
@@ -157,21 +160,39 @@ def _solve_until_realisable(
             return slots, found.prices
         again = np.isin(problem.family, failed)
         # with a window, the other items may leave no solution
-        if _few(again) and problem.window is None:
-            # optimal if the total still meets the bound
-            part = _remainder(problem, slots, again)
-            redone, _ = _solve_until_realisable(
-                part, order, np.ones(part.items, dtype=np.bool_), None
-            )
-            slots[again] = -1
-            slots[again, : redone.shape[1]] = redone
-            if problem.costs(slots) == found.costs:
-                return slots, found.prices
+        if problem.window is None:
+            for some in (again, _with_more(problem, again)):
+                redone = _redone(problem, order, slots, some) if _few(some) else slots
+                # optimal if the total still meets the bound
+                if _few(some) and problem.costs(redone) == found.costs:
+                    return redone, found.prices
         if individual[again].all():
             wide = wide | again
         else:
             individual = individual | again | (not _few(again))
         found = None
+
+
+def _with_more(problem: AssignmentProblem, items: Bools) -> Bools:
+    """[I] these items of some families, and those of the families after them, up to a certain
+    share of all."""
+    count = np.bincount(problem.family)
+    chosen = np.bincount(problem.family, items) > 0
+    first = int(chosen.argmax())
+    order = (first + np.arange(len(count))) % len(count)
+    near = np.cumsum(count[order]) <= _MORE * problem.items
+    chosen[order[near]] = True
+    return np.asarray(chosen[problem.family])
+
+
+def _redone(problem: AssignmentProblem, order: tuple[str, ...], slots: Ints, again: Bools) -> Ints:
+    """The slots after the items ``again`` [I] were assigned again; the others keep theirs."""
+    part = _remainder(problem, slots, again)
+    redone, _ = _solve_until_realisable(part, order, np.ones(part.items, dtype=np.bool_), None)
+    slots = slots.copy()
+    slots[again] = -1
+    slots[again, : redone.shape[1]] = redone
+    return slots
 
 
 def fairest_loads(problem: AssignmentProblem) -> Ints:

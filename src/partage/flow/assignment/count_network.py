@@ -31,6 +31,7 @@ ALL_PAIRS = 2_000_000
 """Up to this many pairs of group and slot, all are laid out."""
 
 _MIXED = 1_000_003
+_NEVER = 2**40
 
 DRIFT = "drift"
 """Of equally good counts, those that keep the items of each zone can be disaggregated."""
@@ -331,7 +332,9 @@ class CountNetwork(ColumnGeneration):
         np.add.at(held, (groups.family[own_group], own_slot), own_count)
         missing = problem.demands[groups.kind] * groups.count
         missing -= np.bincount(own_group, own_count, minlength=groups.groups).astype(np.int64)
-        return emptiest(problem, held[groups.family], missing)
+        assert self.within is not None
+        open_ = (self.within.new == FREE)[groups.kind]
+        return emptiest(problem, held[groups.family], missing, open_, self.within.high)
 
     def _improving(self, distance: Ints) -> Bools:
         """[G, E] columns left out that would lower the first cost."""
@@ -432,20 +435,29 @@ def first_duals(
     """[F, E] dual values of (family, slot) where spread is the cost: those of the nodes ``reached``
     by arcs; for the others, the marginal cost of a first unit on top of ``held`` [F, E]."""
     cell: Ints = distance[slot_node] - (2 * held + 1)
-    cell[np.unravel_index(reached - spread_node[0, 0], cell.shape)] = distance[reached]
+    cell.reshape(-1)[reached - spread_node[0, 0]] = distance[reached]
     return cell
 
 
-def emptiest(problem: AssignmentProblem, held: Ints, missing: Ints) -> Bools:
-    """[N, E] some slots of each zone for each of N groups: those with the least ``held`` [N, E],
-    ties scrambled, and more of them where a group has many ``missing`` [N]."""
-    few = 16 + 4 * np.maximum(missing, 0) // problem.zones
+def emptiest(
+    problem: AssignmentProblem, held: Ints, missing: Ints, open_: Bools, most: Ints
+) -> Bools:
+    """[N, E] some ``open_`` [N, E] slots of each zone for each of N groups: those with the least
+    ``held`` [N, E], and more of them where a group has many ``missing`` [N]. Of slots that hold as
+    many, each is taken as often as it lacks items to its load of ``most`` [E]: they seem random,
+    drawn with these weights (Efraimidis and Spirakis, Information Processing Letters 97, 2006)."""
+    few = 24 + 4 * np.maximum(missing, 0) // problem.zones
+    lacks = 1 + np.maximum(most - np.bincount(problem.owned[1], minlength=problem.slots), 0)
     some = np.zeros(held.shape, dtype=np.bool_)
+    used = open_.any(axis=0)
+    held = np.where(open_, held, _NEVER)
     for zone in range(problem.zones):
-        here = np.flatnonzero(problem.zone_of == zone)
+        here = np.flatnonzero(used & (problem.zone_of == zone))
         mixed = (np.arange(len(held))[:, None] * 40503 + here * 2654435761) % _MIXED
-        order = np.argsort(held[:, here] * _MIXED + mixed, axis=1)
-        row, rank = np.nonzero(np.arange(len(here)) < few[:, None])
+        order = np.argsort(held[:, here] - ((mixed + 1) / _MIXED) ** (1 / lacks[here]), axis=1)
+        # all, where that is not many more
+        taken = np.where(len(here) <= 2 * few, len(here), few)
+        row, rank = np.nonzero(np.arange(len(here)) < taken[:, None])
         some[row, here[order[row, rank]]] = True
     return some
 

@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _ANY = 2**30
-_MANY, _TIMES = 2_000_000, 16
+_MANY, _TIMES = 400_000, 6
 """Above this many candidates, only this many times the required number is laid out at first."""
 
 
@@ -91,10 +91,11 @@ class _Disaggregation:
         self.pool_family = np.zeros(len(self.asked), dtype=np.int64)
         self.pool_family[counts.pool] = self.problem.family
         self.stays = (self.kept == own_count)[self.entry]
+        self.failed = self.any_place = self.any_count = np.zeros(0, dtype=np.int64)
         self._bound_open_slots()
         self._give_up(distinct(self.problem.family[self._impossible()]))
         self._separate_flexible()
-        self._find_candidates(thin=True)
+        self._find_candidates(np.zeros(len(self.problem.family_base), dtype=np.bool_))
 
     def _bound_open_slots(self) -> None:
         """``left`` [I]: slots still to assign; ``upper``, ``lower`` [I, Z]: bounds on them per
@@ -116,13 +117,15 @@ class _Disaggregation:
         return np.asarray((self.upper < 0).any(axis=1) | (self.left < least) | (self.left > most))
 
     def _give_up(self, families: Ints) -> None:
-        self.failed = families
+        self.failed = np.concatenate((self.failed, families))
         off = np.isin(self.problem.family, families)
         self.left[off] = 0
         self.lower[off] = 0
         self.upper[off] = 0
         self.kept[np.isin(self.own_family, families)] = 0
         self.asked[np.isin(self.pool_family, families)] = 0
+        any_family = self.pool_family[self.any_place // self.problem.zones]
+        self.any_count[np.isin(any_family, families)] = 0
 
     def _separate_flexible(self) -> None:
         """``flexible``: (item, zone) pairs of flexible items, taken out of the bounds."""
@@ -133,10 +136,11 @@ class _Disaggregation:
         wants = self.counts.pool[self.flexible[0]] * self.problem.zones + self.flexible[1]
         self.any_place, self.any_count = counted(wants)
 
-    def _find_candidates(self, *, thin: bool) -> None:
+    def _find_candidates(self, all_of: Bools) -> None:
         """Candidates for new slots: per (pool, slot) asked for, the items with open slots in the
-        zone that do not hold it; and for kept slots. ``thin``: of very many candidates, an even
-        sample of some times the required number mostly suffices."""
+        zone that do not hold it; and for kept slots. Of very many candidates, an even sample of
+        some times the required number mostly suffices, except for the families ``all_of`` [F].
+        ``thinned`` [F]: families of which some are left out."""
         problem, zones = self.problem, self.problem.zones
         self.new_pool, self.new_slot = np.nonzero(self.asked)
         place = self.new_pool * zones + problem.zone_of[self.new_slot]
@@ -146,11 +150,13 @@ class _Disaggregation:
         order = stable_order(at)
         first, width = _runs(place, at[order])
         enough = _TIMES * self.asked[self.new_pool, self.new_slot] + _TIMES**2
-        self.thinned = thin and int(width.sum()) > _MANY
+        family = self.pool_family[self.new_pool]
         taken = width
-        if self.thinned:
+        self.thinned = np.zeros_like(all_of)
+        if int(width.sum()) > _MANY:
             order = np.lexsort((_scatter(open_item, open_zone), at))
-            taken = np.minimum(width, enough)
+            taken = np.where(all_of[family], width, np.minimum(width, enough))
+            self.thinned[family[taken < width]] = True
         pair, found = _listed(first, width, taken)
         candidate = open_item[order[found]]
         target = self.new_slot[pair]
@@ -166,8 +172,8 @@ class _Disaggregation:
 
     def _flow(self, *, soft: bool) -> tuple[Optimum | None, slice, slice, slice, slice]:
         """The network: items, (item, zone), what must be kept per own entry, what must be new per
-        (pool, slot), flexible items, lost. ``soft``: where infeasible, units may
-        be lost, at a cost."""
+        (pool, slot), flexible items, lost. ``soft``: where infeasible, units may be lost, which is
+        the only cost."""
         zones, at = self.problem.zones, self.problem.zone_of
         own_count = self.counts.own[2]
         first_zone = self.problem.items
@@ -175,8 +181,8 @@ class _Disaggregation:
         first_new = first_own + len(own_count)
         first_any = first_new + len(self.new_pool)
         lost = first_any + len(self.any_place)
-        network = Network(lost + 1, 2 if soft else 1)
-        supply, layer = network.supply, network.layers - 1
+        network = Network(lost + 1, 1)
+        supply = network.supply
         supply[:first_zone] = self.left - self.lower.sum(axis=1)
         supply[first_zone:first_own] = self.lower.ravel()
         supply[first_own:first_new] = -np.where(self.kept == own_count, 0, self.kept)
@@ -190,14 +196,14 @@ class _Disaggregation:
             first_zone + item * zones + at[slot],
             first_own + entry,
             1,
-            {layer: _scatter(item, slot)},
+            None if soft else {0: _scatter(item, slot)},
         )
         item, slot, pair = self.take
         take = network.arcs(
             first_zone + item * zones + at[slot],
             first_new + pair,
             1,
-            {layer: _scatter(item, slot)},
+            None if soft else {0: _scatter(item, slot)},
         )
         taker, pair = self.any
         any_ = network.arcs(first_any + taker, first_new + pair, _ANY)
@@ -205,30 +211,20 @@ class _Disaggregation:
         if soft:
             network.arcs(lost, np.arange(first_own, first_any), _ANY, {0: 1})
             network.arcs(np.arange(first_any, lost), lost, _ANY, {0: 1})
-            item, zone = self.open
-            network.arcs(item, lost, _ANY, {0: 1})
-            network.arcs(first_zone + item * zones + zone, lost, _ANY, {0: 1})
+            sends = np.flatnonzero(supply[:first_own] > 0)
+            network.arcs(sends, lost, _ANY, {0: 1})
         return minimise(network, prove_last=False), keep, take, any_, slice(first, None)
 
     def answer(self) -> tuple[Ints, Ints]:
         optimum, keep, take, any_, _ = self._flow(soft=False)
-        if optimum is None and self.thinned:
-            self._find_candidates(thin=False)
+        all_of = np.zeros_like(self.thinned)
+        while optimum is None:
+            lacking = self._lacking()
+            # what was left out may be what they lack
+            all_of |= lacking & self.thinned
+            self._give_up(np.flatnonzero(lacking & ~self.thinned))
+            self._find_candidates(all_of)
             optimum, keep, take, any_, _ = self._flow(soft=False)
-        if optimum is None:
-            optimum, keep, take, any_, loss = self._flow(soft=True)
-            assert optimum is not None, "what cannot be assigned may be lost"
-            family = self.problem.family[self.open[0]]
-            owner = np.concatenate(
-                (
-                    self.own_family,
-                    self.pool_family[self.new_pool],
-                    self.pool_family[self.any_place // self.problem.zones],
-                    family,
-                    family,
-                )
-            )
-            self.failed = np.union1d(self.failed, owner[optimum.flow[loss] > 0])
         keeps, takes = optimum.flow[keep] > 0, optimum.flow[take] > 0
         any_item, any_slot = self._assign_flexible(optimum.flow[any_])
         of = (
@@ -248,6 +244,27 @@ class _Disaggregation:
         items, slots = np.concatenate(of), np.concatenate(on)
         placed = ~np.isin(self.problem.family[items], self.failed)
         return as_rows(self.problem, items[placed], slots[placed]), self.failed
+
+    def _lacking(self) -> Bools:
+        """[F] families that cannot be assigned with these candidates."""
+        optimum, *_, loss = self._flow(soft=True)
+        assert optimum is not None, "what cannot be assigned may be lost"
+        # ``lost`` is the last node: the other end of the arc is the node whose units are lost
+        lost = optimum.flow[loss] > 0
+        end = np.minimum(optimum.tail[loss], optimum.head[loss])[lost]
+        family, zones = self.problem.family, self.problem.zones
+        owner = np.concatenate(
+            (
+                family,
+                np.repeat(family, zones),
+                self.own_family,
+                self.pool_family[self.new_pool],
+                self.pool_family[self.any_place // zones],
+            )
+        )
+        lacking = np.zeros_like(self.thinned)
+        lacking[owner[end]] = True
+        return lacking
 
     def _assign_flexible(self, flow: Ints) -> tuple[Ints, Ints]:
         """(item, slot) pairs of the flexible items, ties scrambled."""

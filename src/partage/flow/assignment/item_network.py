@@ -252,9 +252,11 @@ class ItemNetwork(ColumnGeneration):
         """(wide item, zone) -> every slot that it does not hold."""
         e = self.problem.slots
         wide = np.flatnonzero(self.wide)
-        group, slot = np.repeat(wide, e), np.tile(np.arange(e), len(wide))
-        held = np.isin(group * e + slot, self.own[0] * e + self.own[1])
-        group, slot = group[~held], slot[~held]
+        open_ = np.ones((len(wide), e), dtype=np.bool_)
+        own = self.wide[self.own[0]]
+        open_[np.searchsorted(wide, self.own[0][own]), self.own[1][own]] = False
+        place, slot = np.nonzero(open_)
+        group = wide[place]
         self.wide_at = (group, slot)
         self.reach = self._arcs(
             network,
@@ -368,7 +370,10 @@ class ItemNetwork(ColumnGeneration):
         pools = len(self.pool_family)
         missing = np.bincount(self.pool, problem.demand, minlength=pools)
         missing -= np.bincount(self.pool[item], minlength=pools)
-        return emptiest(problem, held[self.pool_family], missing.astype(np.int64))
+        assert self.above is not None
+        held, open_ = held[self.pool_family], self._undecided()[self.pool_kind]
+        most = self.above.loads()[1]
+        return emptiest(problem, held, missing.astype(np.int64), open_, most)
 
     def _improving(self, distance: Ints) -> Bools:
         """[pools, E] columns left out that would lower the first cost."""

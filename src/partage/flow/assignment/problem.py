@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.sorting import distinct
+
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -79,7 +81,7 @@ class AssignmentProblem:
     @cached_property
     def demands(self) -> Ints:
         """[C] the distinct demands: the classes."""
-        return np.unique(self.demand)
+        return distinct(self.demand)
 
     @cached_property
     def item_class(self) -> Ints:

@@ -26,9 +26,6 @@ _TRIES = 20_000
 _TOGETHER = 10_000
 """From this many items on, swaps are chosen several at a time, not one by one."""
 _SIZE_BITS = 38
-_ADDS = np.array([0, 1, -1, 0])
-"""Moves that going from one slot to another adds to an item held today on neither, on the first, on
-the second or on both."""
 
 
 def even_out_sizes(problem: AssignmentProblem, slots: Ints) -> Ints:
@@ -43,7 +40,7 @@ def even_out_sizes(problem: AssignmentProblem, slots: Ints) -> Ints:
 
 
 class _SizeSwaps:
-    """The items on each slot, and the bytes on each slot.
+    """The items on each slot, those that came to it and those that left it, and its bytes.
 
     Items have numbers of their own here: by group, the items that may swap with each other, then by
     size. So the items of a slot, kept in ascending order, are in order of their ``key``.
@@ -67,6 +64,9 @@ class _SizeSwaps:
         e = problem.slots
         self.on = _by_slot(number[item], slot, e)
         self.own = _by_slot(number[own_item], own_slot, e)
+        self.came, self.left = list(self.on), list(self.own)
+        for here, items in enumerate(self.on):
+            self._put(here, items)
         self.bytes = problem.base_size.copy()
         np.add.at(self.bytes, slot, problem.size[item])
         # changes per slot, and per pair the state in which no swap was found
@@ -74,7 +74,6 @@ class _SizeSwaps:
         self.exhausted: dict[tuple[int, int], tuple[int, int]] = {}
         self.tries = 0
         self.together = problem.items >= _TOGETHER
-        self.mark = np.zeros(problem.items, dtype=np.int8)
         # slots closer than a thousandth of the mean are even enough
         self.enough = max(1, int(self.bytes.sum()) // (1000 * e))
 
@@ -103,8 +102,7 @@ class _SizeSwaps:
             state = (self.changes[full], self.changes[empty])
             if gap <= self.enough or full == empty or self.exhausted.get((full, empty)) == state:
                 break
-            goes, comes = self._candidates(full, empty)
-            one, other, shift, rank = self._pairs(gap, goes, comes)
+            one, other, shift, rank = self._pairs(gap, full, empty)
             most = _SWAPS - swaps if self.together else 1
             made = _narrowing(gap, self.enough, shift, one, other, rank, most)
             if not made:
@@ -121,16 +119,19 @@ class _SizeSwaps:
             self.bytes[empty] += shift_by
         return swaps
 
-    def _pairs(
-        self, gap: int, goes: tuple[Ints, Ints], comes: tuple[Ints, Ints]
-    ) -> tuple[Ints, Ints, Ints, Ints]:
+    def _pairs(self, gap: int, full: int, empty: int) -> tuple[Ints, Ints, Ints, Ints]:
         """Pairs of items that may swap, those nearest to closing the gap for each item that goes;
         the bytes that a swap shifts, and the rank among pairs that shift as many."""
         half = gap // 2 >> self.shift
         found: list[tuple[Ints, Ints, Ints]] = []
-        for moves in (-1, 0, 1):
-            # what one adds in moves the other must save
-            one, other = goes[0][goes[1] == moves], comes[0][comes[1] == -moves]
+        goes, comes = self._going(full, empty), self._going(empty, full)
+        swaps = [(goes[1], comes[1])]
+        # what one adds in moves the other must save
+        if len(goes[0]):
+            swaps.append((goes[0], self._staying(empty, full)))
+        if len(comes[0]):
+            swaps.append((self._staying(full, empty), comes[0]))
+        for one, other in swaps:
             if len(one) == 0 or len(other) == 0:
                 continue
             key = self.key[one]
@@ -152,27 +153,33 @@ class _SizeSwaps:
         fits = (shift > 0) & (shift < gap)
         return one[fits], other[fits], shift[fits], rank[fits]
 
-    def _candidates(self, full: int, empty: int) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-        """For each of two slots the items on it that are not on the other, and what going there
-        adds in moves (-1, 0, 1)."""
-        kinds = (self.on[full], 1), (self.on[empty], 2), (self.own[full], 4), (self.own[empty], 8)
-        for items, kind in kinds:
-            self.mark[items] |= kind
-        goes, comes = self.on[full], self.on[empty]
-        mark_of_goes, mark_of_comes = self.mark[goes], self.mark[comes]
-        for items, _ in kinds:
-            self.mark[items] = 0
-        there, here = mark_of_goes & 2 == 0, mark_of_comes & 1 == 0
-        return (
-            (goes[there], _ADDS[mark_of_goes[there] >> 2]),
-            (comes[here], -_ADDS[mark_of_comes[here] >> 2]),
-        )
+    def _going(self, here: int, there: int) -> tuple[Ints, Ints]:
+        """Items on one slot that may go to another: those whose move is saved by that, since they
+        hold the other today, and those for which it changes no count of moves."""
+        came, left = self.came[here], self.left[there]
+        back = _among(came, left)
+        fresh = came[~back & ~_among(came, self.on[there])]
+        # held today on both
+        both = left[_among(left, self.on[here]) & ~_among(left, came)]
+        return came[back], np.sort(np.concatenate((fresh, both)))
+
+    def _staying(self, here: int, there: int) -> Ints:
+        """Items on one slot, held there today, for which going to another would be a move."""
+        items = self.on[here]
+        others = self.came[here], self.on[there], self.left[there]
+        changes = np.any([_among(items, other) for other in others], axis=0)
+        return np.asarray(items[~changes])
 
     def _replace(self, slot: int, old: Ints, new: Ints) -> None:
         items = self.on[slot]
         kept = np.delete(items, np.searchsorted(items, old))
         new = np.sort(new)
-        self.on[slot] = np.insert(kept, np.searchsorted(kept, new), new)
+        self._put(slot, np.insert(kept, np.searchsorted(kept, new), new))
+
+    def _put(self, slot: int, items: Ints) -> None:
+        own = self.own[slot]
+        self.on[slot] = items
+        self.came[slot], self.left[slot] = items[~_among(items, own)], own[~_among(own, items)]
 
     def arrangement(self) -> Ints:
         item = self.item[np.concatenate(self.on)]
@@ -198,6 +205,14 @@ def _narrowing(
         gap -= 2 * int(shift[k])
         free &= (one != one[k]) & (other != other[k])
     return chosen
+
+
+def _among(values: Ints, ascending: Ints) -> Bools:
+    """[n] which of the values are among others, which ascend."""
+    if len(ascending) == 0 or len(values) == 0:
+        return np.zeros(len(values), dtype=np.bool_)
+    place = ascending.searchsorted(values)
+    return np.asarray(ascending.take(place, mode="clip") == values)
 
 
 def _by_slot(item: Ints, slot: Ints, slots: int) -> list[Ints]:
