@@ -306,8 +306,10 @@ def rack_violations(cluster: Cluster, usable: Bools) -> Bools:
 
 def only_in(cluster: Cluster, other: Cluster) -> tuple[Ints, Ints]:
     """(row, column) of each replica of ``cluster`` whose broker has none in ``other``."""
-    held = (cluster.replicas[:, :, None] == other.replicas[:, None, :]).any(axis=2)
-    row, column = np.nonzero((cluster.replicas >= 0) & ~held)
+    only = cluster.replicas >= 0
+    for brokers in other.replicas.T:
+        only &= cluster.replicas != brokers[:, None]
+    row, column = np.nonzero(only)
     return row, column
 
 

@@ -63,8 +63,11 @@ def assignment_bound(
     if cells < slots or max(spread_weight * counted**2, 2 * largest * counted) > _SAFE:
         raise ValueError("prices or weights too large to be summed exactly")
     zones = [np.flatnonzero(zone == z) for z in range(int(zone.max()) + 1)]
-    order = np.argsort(current[0], kind="stable")
-    own = _rows(current[0][order], current[1][order], len(family))
+    item, slot = current
+    if move_weight == 0:  # then slots that items have today cost what others do
+        item, slot = item[:0], slot[:0]
+    order = np.argsort(item, kind="stable")
+    own = _rows(item[order], slot[order], len(family))
     total = 0
     cheap = [
         _cheapest_of_zone(family_price, here, int(most.max(initial=0)), own.shape[1])
@@ -74,8 +77,8 @@ def assignment_bound(
     for start in range(0, len(family), step):
         part = slice(start, start + step)
         offers = [
-            _offers(family_price, family[part], own[part], zone == z, slot, move_weight)
-            for z, slot in enumerate(cheap)
+            _offers(family_price, family[part], own[part], zone == z, others, move_weight)
+            for z, others in enumerate(cheap)
         ]
         total += _cheapest(offers, demand[part], least[part], most[part])
     for start in range(0, len(family_base), step):
@@ -114,11 +117,15 @@ def _offers(
     """[I, n] prices an item may pay for a slot of one zone, ascending: its own slots without the
     cost of a move, and the ``cheap`` slots of its family; the largest integer stands for none."""
     none = np.iinfo(np.int64).max
-    rows = family[:, None]
-    others = cheap[family]
-    taken = (others[:, :, None] == own[:, None, :]).any(axis=2)
-    new = np.where(taken, none, price[rows, others] + move_weight)
-    kept = np.where((own >= 0) & here[own], price[rows, own], none)
+    new = (np.take_along_axis(price, cheap, axis=1) + move_weight)[family]
+    kept = np.full(own.shape, none)
+    others = cheap[family] if own.shape[1] else cheap
+    for column, slot in enumerate(own.T):
+        inside = np.flatnonzero((slot >= 0) & here[slot])
+        held = slot[inside]
+        kept[inside, column] = price[family[inside], held]
+        row, place = np.nonzero(others[inside] == held[:, None])
+        new[inside[row], place] = none
     return np.sort(np.concatenate((new, kept), axis=1), axis=1)
 
 
@@ -432,7 +439,7 @@ def fill_level(
 def pack(values: Ints) -> str:
     """Integers as text: little-endian int64, zlib, base64. Shape is not kept."""
     raw = np.ascontiguousarray(values, dtype="<i8").tobytes()
-    return base64.b64encode(zlib.compress(raw, 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(raw, 6)).decode("ascii")
 
 
 def unpack(text: str, count: int) -> Ints:

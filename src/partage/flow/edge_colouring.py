@@ -98,10 +98,14 @@ def colour(edges: Edges, weight: Ints, limit: int, most: int | None = None) -> I
         colours = np.zeros(len(weight), dtype=np.int64)
         _halve(edges, weight, limit, bound, most, np.arange(len(weight)), colours)
     else:
-        greedy = _Colouring(edges, weight, limit, bound, most)
-        greedy.run()
-        greedy.reduce_colours(bound, min(max(_STEPS[0], _STEPS_PER_EDGE * len(weight)), _STEPS[1]))
-        colours = np.array(greedy.of, dtype=np.int64)
+        found = _first_fit(edges, weight, limit, most)
+        assert found is not None, "any number of colours is allowed"
+        if max(found) >= bound:
+            greedy = _Colouring(edges, weight, limit, found, most)
+            steps = min(max(_STEPS[0], _STEPS_PER_EDGE * len(weight)), _STEPS[1])
+            greedy.reduce_colours(bound, steps)
+            found = greedy.of
+        colours = np.array(found, dtype=np.int64)
     return np.unique(colours, return_inverse=True)[1].astype(np.int64)
 
 
@@ -128,9 +132,9 @@ def _halve(
     suffice. The colours are added to those in ``answer``."""
     tail, head = edges.tail[chosen], edges.head[chosen]
     part = Edges(edges.vertices, tail, np.arange(len(chosen) + 1), head)
-    greedy = _Colouring(part, weight[chosen], limit, colours, most)
-    if greedy.run(more=False) <= colours:
-        answer[chosen] += np.array(greedy.of, dtype=np.int64)
+    found = _first_fit(part, weight[chosen], limit, most, colours)
+    if found is not None:
+        answer[chosen] += np.array(found, dtype=np.int64)
         return
     first = (colours + 1) // 2
     heavy = _heavier_half(part, weight[chosen], limit, (first, colours - first), most)
@@ -169,8 +173,59 @@ def _heavier_half(
     return np.asarray(found.flow[own] > 0)
 
 
+def _by_weight(weight: Ints) -> list[int]:
+    """The edges, heavy ones first."""
+    order: list[int] = np.argsort(-weight, kind="stable").tolist()
+    return order
+
+
+def _first_fit(
+    edges: Edges, weight: Ints, limit: int, most: int | None, colours: int | None = None
+) -> list[int] | None:
+    """The colour of every edge, heavy edges first, each the lowest that is free at all its ends;
+    None where that takes more than ``colours``. Colours are bits: where no edge is, all are set."""
+    heads, tail = _heads(edges), edges.tail.tolist()
+    asks = np.minimum(edges.heads, limit).tolist()
+    free_in = [-1] * edges.vertices
+    free_out = {d: [-1] * edges.vertices for d in sorted(set(asks))}
+    received: list[dict[int, int]] = [{} for _ in range(edges.vertices)]
+    left: list[dict[int, int]] = [{} for _ in range(edges.vertices)]
+    of, open_colours, members = [0] * len(tail), -1, [0] * len(tail)
+    for e in _by_weight(weight):
+        free = open_colours
+        for v in heads[e]:
+            free &= free_in[v]
+        v, d = tail[e], asks[e]
+        if v >= 0:
+            free &= free_out[d][v]
+        bit = free & -free
+        a = of[e] = bit.bit_length() - 1
+        if a == colours:
+            return None
+        for head in heads[e]:
+            count = received[head].get(a, 0) + 1
+            received[head][a] = count
+            if count == limit:
+                free_in[head] ^= bit
+        if v >= 0:
+            was = left[v].get(a, limit)
+            now = left[v][a] = was - d
+            for asked, mask in free_out.items():
+                if now < asked <= was:
+                    mask[v] ^= bit
+        members[a] += 1
+        if members[a] == most:
+            open_colours ^= bit
+    return of
+
+
+def _heads(edges: Edges) -> list[list[int]]:
+    heads = edges.head.tolist()
+    return [heads[i:j] for i, j in pairwise(edges.start.tolist())]
+
+
 class _Colouring:
-    """A partial colouring, and for each vertex the colours that are free, as bits.
+    """A partial colouring, at first ``colours``, and for each vertex those that are free, as bits.
 
     ``into[v][a]``, ``out_of[v][a]``: edges of colour a at v; ``sent[v][a]``: capacity that those
     out of it use. ``free_in[v]``: the colours in which v can be a head once more;
@@ -180,34 +235,24 @@ class _Colouring:
     """
 
     def __init__(
-        self, edges: Edges, weight: Ints, limit: int, colours: int, most: int | None
+        self, edges: Edges, weight: Ints, limit: int, colours: list[int], most: int | None
     ) -> None:
-        heads, start = edges.head.tolist(), edges.start.tolist()
-        self.heads: list[list[int]] = [heads[i:j] for i, j in pairwise(start)]
-        self.tail: list[int] = edges.tail.tolist()
+        self.heads, self.tail = _heads(edges), edges.tail.tolist()
         self.asks: list[int] = [min(len(h), limit) for h in self.heads]
         self.weight: list[int] = weight.tolist()
         self.heavy = 0
-        self.limit, self.most, self.colours = limit, most, colours
-        every = (1 << colours) - 1
+        self.limit, self.most, self.colours = limit, most, max(colours) + 1
+        every = (1 << self.colours) - 1
         self.into: list[dict[int, list[int]]] = [{} for _ in range(edges.vertices)]
         self.out_of: list[dict[int, list[int]]] = [{} for _ in range(edges.vertices)]
         self.sent: list[dict[int, int]] = [{} for _ in range(edges.vertices)]
         self.free_in = [every] * edges.vertices
         self.free_out = {d: [every] * edges.vertices for d in sorted(set(self.asks))}
         self.of = [-1] * len(self.heads)
-        self.members: list[dict[int, None]] = [{} for _ in range(colours)]
+        self.members: list[dict[int, None]] = [{} for _ in range(self.colours)]
         self.open = every
-
-    def run(self, *, more: bool = True) -> int:
-        """First fit by decreasing weight; returns the number of colours. Without ``more`` it stops
-        where the initial colours do not suffice and returns one more than these."""
-        for e in sorted(range(len(self.heads)), key=lambda e: -self.weight[e]):
-            free = self.free(e) & self.open
-            if not free and not more:
-                return self.colours + 1
-            self.put(e, _lowest(free) if free else self.add_colour())
-        return self.colours
+        for e in _by_weight(weight):
+            self.put(e, colours[e])
 
     # ---------------------------------------------------------------- one edge
 

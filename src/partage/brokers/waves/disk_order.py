@@ -72,6 +72,8 @@ def _only_freeing(changes: Changes) -> list[int]:
 
 def _fits(changes: Changes, waves: Iterable[Sequence[int]]) -> bool:
     """Whether every disk holds, wave by wave."""
+    if not changes.short.any():
+        return True
     free = changes.free.tolist()
     for wave in waves:
         if changes.overflow(wave, free):

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,7 @@ from partage.brokers.waves.safe_order import DeadEndError
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.flow.edge_colouring import Edges, colour_classes, fewest_colours
+from partage.flow.sorting import distinct
 
 Ints = npt.NDArray[np.int64]
 
@@ -126,8 +128,8 @@ def schedule_waves(
     own = between.waves(limits)
     return WaveSchedule(
         waves=tuple(
-            _with_log_dirs(moves.wave(wave, throttle), between, throttle)
-            for wave in (*members, *own)
+            _with_log_dirs(wave, between, throttle)
+            for wave in moves.waves([*members, *own], throttle)
         ),
         bound=fewest_colours(moves.edges, concurrency, batch) + last + between.fewest_waves(limits),
         short=tuple(before.broker_ids[changes.short].tolist()) if slower else (),
@@ -137,7 +139,7 @@ def schedule_waves(
 
 def _with_log_dirs(wave: Wave, between: BetweenLogDirs, throttle: int | None) -> Wave:
     """The wave with what it moves between log dirs, of which each broker copies at the throttle."""
-    inside = np.isin(between.row, wave.rows)
+    inside = np.isin(between.row, wave.rows) if len(between.row) else np.zeros(0, dtype=np.bool_)
     if not inside.any():
         return wave
     size, broker = between.size[inside], between.broker[inside]
@@ -206,31 +208,43 @@ class _Moves:
             freed=self.dropped[1][by_change],
         )
 
-    def wave(self, rows: Ints, throttle: int | None) -> Wave:
-        """The wave of these rows, which ascend."""
+    def waves(self, members: list[Ints], throttle: int | None) -> list[Wave]:
+        """The waves of these rows each, which ascend."""
+        brokers, count = self.edges.vertices, len(members)
+        rows = np.concatenate([*members, self.rows[:0]])
+        wave = np.repeat(np.arange(count), [len(part) for part in members])
         place = np.searchsorted(self.rows, rows)
-        place = place[np.append(self.rows, -1)[place] == rows]  # without those that move no data
+        moving = np.append(self.rows, -1)[place] == rows  # without those that move no data
+        place, wave = place[moving], wave[moving]
         heads = self.edges.heads[place]
         first = np.cumsum(heads) - heads
         each = np.arange(heads.sum()) + np.repeat(self.edges.start[place] - first, heads)
-        target, leader = self.edges.head[each], np.repeat(self.edges.tail[place], heads)
-        size, led = np.repeat(self.size[place], heads), leader >= 0
-        brokers = np.unique(np.concatenate((target, leader[led])))
-        to, by = np.searchsorted(brokers, target), np.searchsorted(brokers, leader[led])
-        load = np.zeros((4, len(brokers)), dtype=np.int64)
+        # a place for each broker of each wave
+        wave, place = np.repeat(wave, heads), np.repeat(place, heads)
+        leader, size = self.edges.tail[place], self.size[place]
+        led = leader >= 0
+        target, source = wave * brokers + self.edges.head[each], (wave * brokers + leader)[led]
+        places = distinct(np.concatenate((target, source)))
+        to, by = np.searchsorted(places, target), np.searchsorted(places, source)
+        load = np.zeros((4, len(places)), dtype=np.int64)
         for line, at, amount in ((0, to, 1), (1, by, 1), (2, to, size), (3, by, size[led])):
             np.add.at(load[line], at, amount)
-        timed = self.known and throttle is not None
-        return Wave(
-            rows=rows,
-            moves=len(each),
-            brokers=brokers,
-            replicas_in=load[0],
-            replicas_out=load[1],
-            bytes_in=load[2] if self.known else None,
-            bytes_out=load[3] if self.known else None,
-            seconds=-(-int(load[2:].max(initial=0)) // throttle) if timed and throttle else None,
-        )
+        parts = pairwise(np.searchsorted(places, np.arange(count + 1) * brokers).tolist())
+        moves = np.bincount(wave, minlength=count).tolist()
+        timed = throttle if self.known else None
+        return [
+            Wave(
+                rows=members[n],
+                moves=moves[n],
+                brokers=places[i:j] - n * brokers,
+                replicas_in=load[0, i:j],
+                replicas_out=load[1, i:j],
+                bytes_in=load[2, i:j] if self.known else None,
+                bytes_out=load[3, i:j] if self.known else None,
+                seconds=-(-int(load[2:, i:j].max(initial=0)) // timed) if timed else None,
+            )
+            for n, (i, j) in enumerate(parts)
+        ]
 
 
 def _cannot(before: Cluster, rows: Ints, dead_end: DeadEndError) -> CannotError:

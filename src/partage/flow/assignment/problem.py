@@ -134,8 +134,10 @@ class AssignmentProblem:
     def moved_items(self, slots: Ints) -> Ints:
         """The items of an assignment [I, any width], -1 padded: each as often as it takes a slot
         that it does not hold today."""
-        stays = (slots[:, :, None] == self.own[:, None, :]).any(axis=2)
-        return np.nonzero((slots >= 0) & ~stays)[0]
+        moves = slots >= 0
+        for own in self.own.T:
+            moves &= slots != own[:, None]
+        return np.nonzero(moves)[0]
 
     def size_moved(self, slots: Ints) -> int:
         """The bytes that an assignment moves."""
