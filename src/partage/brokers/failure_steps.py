@@ -36,7 +36,7 @@ from partage.brokers.survivors import marked, too_large_to_search
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_TRIES = 4_000
+_TRIES = 1_000
 """Changes of a list for which partners are looked up."""
 _EXCESS = 2**32
 """Worth of a leader of excess in squares: more than any step changes."""
@@ -61,12 +61,15 @@ def _searched(problem: Problem, led: Led, sets: bool) -> Led | None:
     search = _Search(problem, led, sets)
     if not search.run():
         return None
-    lists = search.lists()
+    lists, today = search.lists(), _rank(problem, led)
     if sets and search.leaders_may_change:
-        lists = lead(problem, lists).replicas
+        best = lead(problem, lists)
+        if _rank(problem, best) >= today:
+            return None
+        lists = best.replicas
     found = lead(problem.again(problem.cluster.with_replicas(lists)), lists)
     stays = bool((found.replicas == lists).all())
-    return found if stays and _rank(problem, found) < _rank(problem, led) else None
+    return found if stays and _rank(problem, found) < today else None
 
 
 def _rank(problem: Problem, led: Led) -> tuple[int, ...]:
@@ -103,10 +106,12 @@ class _Levels:
         leader less, and each of ``plus`` [N, k] one more."""
         cells = np.concatenate((minus, plus), axis=1)
         sign = np.repeat((-1, 1), (minus.shape[1], plus.shape[1]))
-        same = cells[:, :, None] == cells[:, None, :]
-        add = (same * sign).sum(axis=2)
-        known = cells != len(self.value) - 1
-        first = known & ~np.tril(same, -1).any(axis=2)
+        add = np.zeros_like(cells)
+        first = cells != len(self.value) - 1
+        for column, by in enumerate(sign.tolist()):
+            same = cells == cells[:, [column]]
+            add += by * same
+            first[:, column + 1 :] &= ~same[:, column + 1 :]
         before = self.value[cells]
         now = before + add
         top = max(self.worst - 1, self.bound)
@@ -232,37 +237,51 @@ class _Search:
         """Take the best step of each item that makes a survivor the worst. Returns whether there
         was one."""
         hot = (self.racks if racks else self.brokers).hot
-        adds = self._cells(self.on)[int(racks)]
+        adds = self._cells(self.on)[racks]
         taken = False
         for item in np.flatnonzero(self.open & hot[adds]).tolist():
-            steps = [step for step in self._steps(item, racks) if step.worth < 0]
-            if steps:
-                self._take(min(steps, key=lambda step: step.worth))
+            if self.tries >= _TRIES:
+                break
+            step = self._step(item, racks)
+            if step is not None and step.worth < 0:
+                self._take(step)
                 taken = True
         return taken
 
-    def _steps(self, item: int, racks: bool) -> Iterator[_Step]:
-        """The best step with each other order of the item, and with each broker that it gives."""
-        for items, lists in self._candidates(item):
-            step = self._best(items, lists, racks)
-            if step is not None:
-                yield step
+    def _step(self, item: int, racks: bool) -> _Step | None:
+        """The best step of the item."""
+        alone, paired = [], []
+        for items, lists in self._candidates(item, racks):
+            (alone if items.shape[1] == 1 else paired).append((items, lists))
+        steps = []
+        for found in (alone, paired):
+            if found:
+                items, lists = (np.concatenate(part) for part in zip(*found, strict=True))
+                steps.append(self._best(items, lists, racks))
+        return min((one for one in steps if one), key=lambda one: one.worth, default=None)
 
-    def _candidates(self, item: int) -> Iterator[tuple[Ints, Ints]]:
+    def _candidates(self, item: int, racks: bool) -> Iterator[tuple[Ints, Ints]]:
         """Steps: items [N, 1 or 2], and their lists [N, 1 or 2, R]."""
         slots = self.on[item]
         held = int((slots >= 0).sum())
         if self.free[item]:
-            for first in permutations(range(held), min(held, 3)):
-                rest = [k for k in range(len(slots)) if k not in first]
-                order = slots[[*first, *rest]]
-                if (order == slots).all() or not self._may_try(order[0] == slots[0]):
-                    continue
-                self.tries += 1
-                yield from self._reorderings(item, order)
+            first = np.array(list(permutations(range(held), min(held, 3))))
+            rest = [[k for k in range(len(slots)) if k not in one] for one in first.tolist()]
+            orders = slots[np.column_stack((first, np.array(rest, dtype=np.int64)))]
+            for order in orders[self._relieves(item, orders, racks)]:
+                if self._may_try(order[0] == slots[0]):
+                    self.tries += 1
+                    yield from self._reorderings(item, order)
         if self.sets_may_change:
             for place in range(0 if self.leaders_may_change else 1, held):
-                yield self._exchanges(item, place)
+                yield self._exchanges(item, place, racks)
+
+    def _relieves(self, item: int, lists: Ints, racks: bool) -> Bools:
+        """[N] whether the survivor that this item makes the worst is relieved where it has one of
+        the lists [N, R]: another, lower by two at least, leads instead."""
+        level = (self.racks if racks else self.brokers).value
+        of_lists = level[self._cells(lists)[racks]]
+        return np.asarray(of_lists + 2 <= level[self._cells(self.on[item][None])[racks]])
 
     def _may_try(self, same_leader: bool) -> bool:
         return self.tries < _TRIES and (same_leader or self.leaders_may_change)
@@ -289,14 +308,18 @@ class _Search:
                 third = lists[some][:, late]
                 yield _pairs(item, order, rows[some], _brought(lists[some], third, 1))
 
-    def _exchanges(self, item: int, place: int) -> tuple[Ints, Ints]:
+    def _exchanges(self, item: int, place: int, racks: bool) -> tuple[Ints, Ints]:
         """The item gives x, at this place, to another partition and takes its broker y: at the
         first place of both, or at a later one of both. In the order of y."""
         x = int(self.on[item, place])
         takes = np.flatnonzero(~self.has[item])
         takes = takes[self._keeps_racks(np.full(len(takes), item), np.full(len(takes), x), takes)]
-        takes = takes[: max(_TRIES - self.tries, 0)]
+        lists = np.tile(self.on[item], (len(takes), 1))
+        lists[:, place] = takes
+        takes = takes[self._relieves(item, lists, racks)][: max(_TRIES - self.tries, 0)]
         self.tries += len(takes)
+        if not len(takes):
+            return _pairs(item, self.on[item], takes, self.on[takes])
         wanted = np.zeros(self.sharing.slots + 1, dtype=np.bool_)
         wanted[takes] = True
         able = self.open & ~self.has[:, x]
@@ -304,8 +327,9 @@ class _Search:
         columns = self.on[:, :1] if place == 0 else self.on[:, 1:]
         row, column = np.nonzero(able[:, None] & wanted[columns])
         y = columns[row, column]
+        may = self._may_exchange(item, x, y, row)
+        row, column, y = row[may], column[may], y[may]
         order = np.lexsort((row, column, y))
-        order = order[self._may_exchange(item, x, y[order], row[order])]
         row, y, at = row[order], y[order], column[order] + min(place, 1)
         lists = self.on[row]
         lists[np.arange(len(row)), at] = x
@@ -322,14 +346,19 @@ class _Search:
         in_x, in_y = ((zones == one[:, None]).sum(axis=1) for one in (of, to))
         return np.asarray((of == to) | ((in_x > least[items]) & (in_y < most[items])))
 
-    def _may_exchange(self, p: int, x: int, y: Ints, rows: Ints) -> Bools:
-        """[N] whether the rows may take x for y [N] while the item p takes y for x."""
+    def _may_exchange(self, p: int, x: int, y: Ints, rows: Ints) -> Ints:
+        """The positions of the rows [N] that may take x for y [N] while the item p takes y for
+        x."""
         sharing, own, count, size = self.sharing, self.own, self.count, self.sharing.size
+        f, g = sharing.family[p], sharing.family[rows]
+        spread = count[f, y] - count[f, x] + count[:, x][g] - count[g, y] + 2
+        may = np.flatnonzero((f == g) | (spread <= 0))
+        y, rows = y[may], rows[may]
         copied = sharing.move_size
         of_p = own[p, x].astype(np.int64) - own[p, y]  # moves that the item adds
         of_rows = own[rows, y].astype(np.int64) - own[rows, x]
-        f, g = sharing.family[p], sharing.family[rows]
-        spread = count[f, y] - count[f, x] + count[g, x] - count[g, y] + 2
+        cheap = (of_p + of_rows == 0) & (of_p * copied[p] + of_rows * copied[rows] == 0)
+        may, y, rows = may[cheap], y[cheap], rows[cheap]
         comes = size[p] - size[rows]  # bytes that y gets, and x gives
         to_x, to_y = self.bytes[x] - comes, self.bytes[y] + comes
         fits = (comes == 0) | (
@@ -338,9 +367,7 @@ class _Search:
             & (self.low[y] <= to_y)
             & (to_y <= self.high[y])
         )
-        cheap = (of_p + of_rows == 0) & (of_p * copied[p] + of_rows * copied[rows] == 0)
-        same = (f == g) | (spread <= 0)
-        return np.asarray(cheap & same & fits & self._keeps_racks(rows, y, np.full(len(rows), x)))
+        return may[fits & self._keeps_racks(rows, y, np.full(len(rows), x))]
 
     def _best(self, items: Ints, lists: Ints, racks: bool) -> _Step | None:
         """The best of N steps: items [N, k], and their lists [N, k, R]."""
