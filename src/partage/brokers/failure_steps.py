@@ -250,7 +250,8 @@ class _Search:
 
     def _step(self, item: int, racks: bool) -> _Step | None:
         """The best step of the item."""
-        alone, paired = [], []
+        alone: list[tuple[Ints, Ints]] = []
+        paired: list[tuple[Ints, Ints]] = []
         for items, lists in self._candidates(item, racks):
             (alone if items.shape[1] == 1 else paired).append((items, lists))
         steps = []
@@ -367,7 +368,7 @@ class _Search:
             & (self.low[y] <= to_y)
             & (to_y <= self.high[y])
         )
-        return may[fits & self._keeps_racks(rows, y, np.full(len(rows), x))]
+        return np.asarray(may[fits & self._keeps_racks(rows, y, np.full(len(rows), x))])
 
     def _best(self, items: Ints, lists: Ints, racks: bool) -> _Step | None:
         """The best of N steps: items [N, k], and their lists [N, k, R]."""

@@ -4,6 +4,11 @@ An option belongs to a slot. For leaders, the option is the leader itself; for l
 follower together, the option is the ordered pair and its slot is the leader. Slots have a convex
 cost or a fixed number of picks; options have a convex cost and a capacity. The network is
 ``item -> option -> slot -> sink``.
+
+Mostly, picks are as even as their number allows. So even levels are tried first: with the prices
+that would prove them, the fairest picks are those where items pick cheapest options and options are
+picked within a range, and the cheapest of these are found at once (``picking``). Where there are
+none, the fairest picks are found first, as a flow with convex costs.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.network import Network, Optimum, Squares, minimise, minimise_squares
+from partage.flow.picking import cheapest_picks
 
 Ints = npt.NDArray[np.int64]
 
@@ -23,9 +29,19 @@ def pick_slots(item: Ints, slot: Ints, items: int, base: Ints, change: Ints) -> 
     arcs picked. Returns the arcs picked [items] and the prices [E]. Every item must have an arc.
     """
     slots = len(base)
+    offered = np.bincount(slot, minlength=slots).astype(np.int64)
+    everyone = np.zeros(slots, dtype=np.int64)
+    level = _even_levels(everyone, base, offered, np.array([items]))[everyone]
+    even = 2 * level + 1
+    if np.clip(level - base, 0, offered).sum() == items:
+        even -= 1
+    even = np.where(base + offered <= level, 2 * (base + offered), even)
+    ranges = _ranges(even, base, offered)
+    picked = _cheapest(item, slot, items, everyone, *ranges, np.array([items]), even, (change,))
+    if picked is not None:
+        return picked, even
     sink = items + slots
     fair = -(-(items + int(base.sum())) // max(slots, 1))
-    offered = np.bincount(slot, minlength=slots).astype(np.int64)
     squares = Squares(
         tail=items + np.arange(slots),
         head=np.full(slots, sink),
@@ -56,6 +72,7 @@ def pick_pairs(
     option_cap: Ints,
     quota: Ints,
     changes: tuple[Ints, ...],
+    reverse: Ints | None = None,
 ) -> tuple[Ints, Ints, Ints] | None:
     """Each item picks one option of its arcs (item[a], option[a]); None when the caps make it
     infeasible.
@@ -63,11 +80,19 @@ def pick_pairs(
     Options [O] belong to slots ``option_slot``; slot s is picked exactly ``quota[s]`` times, option
     o at most ``option_cap[o]`` times. Minimises the sum of ``(option_base + picks)**2`` over the
     options, then the costs ``changes`` ([A] each) in their order. Returns the arcs picked [items]
-    and the prices of options [O] and slots [E].
+    and the prices of options [O] and slots [E]. ``reverse`` [O]: another option that the same items
+    may pick, or -1; only saves time.
     """
     options, slots = len(option_slot), len(quota)
     offered = np.bincount(option, minlength=options).astype(np.int64)
     capacity = np.minimum(np.maximum(option_cap, 0), offered)
+    if (np.bincount(option_slot, capacity, minlength=slots) < quota).any():
+        return None
+    prices = _even_prices(option_slot, option_base, capacity, quota, offered, reverse)
+    ranges = _ranges(prices[0] - prices[1][option_slot], option_base, capacity)
+    picked = _cheapest(item, option, items, option_slot, *ranges, quota, prices[0], changes)
+    if picked is not None:
+        return picked, *prices
     total = quota + np.bincount(option_slot, option_base, minlength=slots).astype(np.int64)
     level = total // np.maximum(np.bincount(option_slot, minlength=slots), 1)
     squares = Squares(
@@ -88,6 +113,80 @@ def pick_pairs(
     if optimum is None:
         return None
     return _picks_and_prices(optimum, item, arcs, items, options)
+
+
+def _even_prices(
+    option_slot: Ints,
+    option_base: Ints,
+    capacity: Ints,
+    quota: Ints,
+    offered: Ints,
+    reverse: Ints | None,
+) -> tuple[Ints, Ints]:
+    """Prices of options [O] and slots [E] that prove picks to be the fairest if the levels of each
+    slot's options are even, but for two options that the same few items offer."""
+    slots = len(quota)
+    level = _even_levels(option_slot, option_base, capacity, quota)[:slots]
+    fewest = np.clip(level[option_slot] - option_base, 0, capacity)
+    lower = np.zeros_like(option_base)
+    if reverse is not None:
+        asked = np.where(reverse >= 0, fewest + fewest[reverse], 0)
+        lower = np.maximum(0, (asked - np.minimum(offered, offered[reverse]) + 1) // 2)
+    exact = np.bincount(option_slot, fewest, minlength=slots) == quota
+    exact &= np.bincount(option_slot, lower, minlength=slots) == 0
+    worth = 2 * level + 1
+    if exact.any() and not exact.all():
+        # a slot whose levels are all the same has a choice: what most others have
+        usual = int(np.median(worth[~exact]))
+        worth = np.where(exact, np.clip(usual, worth - 2, worth), worth)
+    dearest = int(worth.max(initial=0))
+    return dearest - 2 * lower, dearest - worth
+
+
+def _even_levels(group: Ints, base: Ints, capacity: Ints, quota: Ints) -> Ints:
+    """[G] the highest level up to which the options [O] of a group can be filled with its quota,
+    from their base, each by its capacity."""
+    low = np.zeros_like(quota)
+    high = np.full_like(quota, int((base + capacity).max(initial=0)) + 1)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        filled = np.bincount(
+            group, np.clip(middle[group] - base, 0, capacity), minlength=len(quota)
+        )
+        low, high = (
+            np.where(filled <= quota, middle, low),
+            np.where(filled <= quota, high, middle),
+        )
+    return low
+
+
+def _ranges(worth: Ints, base: Ints, capacity: Ints) -> tuple[Ints, Ints]:
+    """[O] the fewest and the most picks at which an option has its best level for its worth."""
+    low = np.clip(worth // 2 - base, 0, capacity)
+    return low, np.clip((worth + 1) // 2 - base, 0, capacity)
+
+
+def _cheapest(
+    item: Ints,
+    option: Ints,
+    items: int,
+    group: Ints,
+    low: Ints,
+    high: Ints,
+    quota: Ints,
+    price: Ints,
+    changes: tuple[Ints, ...],
+) -> Ints | None:
+    """The arcs [items] of ``cheapest_picks`` among those of the lowest price, for costs that are
+    minimised one after the other."""
+    least = np.full(items, np.iinfo(np.int64).max)
+    np.minimum.at(least, item, price[option])
+    arcs = np.flatnonzero(price[option] == least[item])
+    cost = np.zeros(len(arcs), dtype=np.int64)
+    for change in changes:
+        cost = cost * (items + 1) + change[arcs]
+    picked = cheapest_picks(item[arcs], option[arcs], items, group, low, high, quota, cost)
+    return None if picked is None else arcs[picked]
 
 
 def pick_cheapest_pairs(

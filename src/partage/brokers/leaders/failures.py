@@ -160,6 +160,14 @@ class Orders:
         """The arguments of ``flow.selection`` that all counts share."""
         return (self.item, self.takeovers.option, self.takeovers.items, self.takeovers.holder)
 
+    @cached_property
+    def reverse(self) -> Ints:
+        """[O] the option with holder and taker exchanged, -1 where there is none."""
+        slots, holder, taker = self.takeovers.slots, self.takeovers.holder, self.takeovers.taker
+        number = np.full(slots * slots, -1, dtype=np.int64)
+        number[holder * slots + taker] = np.arange(len(holder))
+        return np.asarray(number[taker * slots + holder])
+
     def option_base(self, counts: Ints) -> Ints:
         """[O] the taker's leaders after the failure without the pairs that are chosen."""
         return np.asarray(counts[self.takeovers.taker] + self.takeovers.fixed_of)
@@ -182,7 +190,7 @@ class Orders:
             return None
         base = self.option_base(counts)
         quota = counts - self.takeovers.base
-        answer = pick_pairs(*self.offers, base, cap - base, quota, self.changes)
+        answer = pick_pairs(*self.offers, base, cap - base, quota, self.changes, self.reverse)
         return None if answer is None else (answer[0], Prices(answer[1], answer[2]))
 
     def least_cap(self, counts: Ints, infeasible: int) -> int:
