@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sorting import stable_order
+from partage.flow.sorting import distinct, stable_order
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -155,7 +155,7 @@ class _Picks:
         start = np.where(
             chosen >= 0, option[np.arange(len(rows)), chosen], nodes + len(self.picked)
         )
-        able = np.flatnonzero(tight.any(axis=1))
+        able = distinct(row)
         level = done[:options] & done[self.group] & (self.label[:options] == self.label[self.group])
         fill = np.flatnonzero(level & (self.taken < self.spare))
         back = np.flatnonzero(level & (self.taken > 0))

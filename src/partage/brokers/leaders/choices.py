@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -65,17 +66,9 @@ class Choices:
     def pairs(self) -> tuple[Ints, Ints, Ints]:
         """Ordered pairs of different slots of one item, of which the first may lead: (item, leader
         slot, follower slot) [A2]."""
-        width = self.on.shape[1]
-        parts = []
-        for i in range(width):
-            for j in range(width):
-                if i != j:
-                    rows = np.flatnonzero(self.may_lead[:, i] & (self.on[:, j] >= 0))
-                    parts.append((rows, self.on[rows, i], self.on[rows, j]))
-        if not parts:
-            empty = np.zeros(0, dtype=np.int64)
-            return empty, empty, empty
-        item, leader, follower = (np.concatenate(part) for part in zip(*parts, strict=True))
-        slots = len(self.base)
-        item, pair = np.divmod(np.sort((item * slots + leader) * slots + follower), slots**2)
-        return item, pair // slots, pair % slots
+        # slots ascend, so that the pairs do in the order of their columns
+        columns = np.array(list(permutations(range(self.on.shape[1]), 2)), dtype=np.int64)
+        first, second = columns.reshape(-1, 2).T
+        item, pair = np.nonzero(self.may_lead[:, first] & (self.on[:, second] >= 0))
+        item = item.astype(np.int64)
+        return item, self.on[item, first[pair]], self.on[item, second[pair]]

@@ -25,7 +25,6 @@ from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
 from partage.flow.selection import least_level, overflow_prices, pick_pairs
-from partage.flow.sorting import numbered
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -128,10 +127,13 @@ class Orders:
             allowed = price[first] == cheapest[item]
         row, self.first, self.second = item[allowed], first[allowed], second[allowed]
         self.item = np.searchsorted(self.rows, row)
-        codes, _, option = numbered(self.first * slots + self.second)
+        code = self.first * slots + self.second
+        codes = np.flatnonzero(np.bincount(code, minlength=slots**2))
+        number = np.zeros(slots**2, dtype=np.int64)
+        number[codes] = np.arange(len(codes))
         self.takeovers = Takeovers(
             item=self.item,
-            option=option,
+            option=number[code],
             items=len(self.rows),
             holder=codes // slots,
             taker=codes % slots,
