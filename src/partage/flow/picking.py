@@ -37,20 +37,20 @@ def cheapest_picks(
     least total ``cost`` [A], which is 0 or more. Option o, of group ``group[o]``, is picked
     ``low[o]`` to ``high[o]`` times, group g ``quota[g]`` times. Returns the arcs picked [items];
     None where there are no such picks, or too many different costs for this method."""
-    if len(item) == 0 or quota.sum() != items:
-        return None if items or quota.any() else np.zeros(0, dtype=np.int64)
+    lack = quota - np.bincount(group, low, minlength=len(quota)).astype(np.int64)
+    if quota.sum() != items or (lack < 0).any() or (high < low).any():
+        return None
+    if items == 0:
+        return np.zeros(0, dtype=np.int64)
     start = np.searchsorted(item, np.arange(items + 1))
     # which of several cheapest picks is found depends on the order: it must not favour low options
     width = np.diff(start)[item]
     column = (np.arange(len(item)) - start[item] + item * _SCRAMBLER % width) % width
-    shape = (items, int(column.max()) + 1)
+    shape = (items, int(column.max(initial=0)) + 1)
     options, costs = np.zeros(shape, dtype=np.int64), np.full(shape, _FAR)
     options[item, column], costs[item, column] = option, cost
     arc = np.zeros(shape, dtype=np.int64)
     arc[item, column] = np.arange(len(item))
-    lack = quota - np.bincount(group, low, minlength=len(quota)).astype(np.int64)
-    if (lack < 0).any() or (high < low).any():
-        return None
     picks = _Picks(options, costs, group, high - low, np.concatenate((low, lack)))
     for _ in range(_ROUNDS):
         if not picks.open.any():
