@@ -85,7 +85,7 @@ def test_only_what_happens_after_a_failure_changes(
     """Whatever is balanced, it is as balanced, and a second run changes nothing. Only leaders may
     be more even, where other replica sets allow that."""
     better = 0
-    for seed in seeds(40):
+    for seed in seeds(40, 20):
         cluster = random_cluster(seed, 30)
         options = OPTIONS[name]
         try:
@@ -113,11 +113,11 @@ def test_only_what_happens_after_a_failure_changes(
 
 
 def test_balanced_bytes_leave_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a rack fails, no survivor leads more than eight; nine without the search."""
-    cluster = random_cluster(30, 30)
-    assert after(planned(cluster, {"balance": "bytes"})) == (4, 672, 8)
+    """When a rack fails, no survivor leads more than six; eight without the search."""
+    cluster = random_cluster(44, 30)
+    assert after(planned(cluster, {"balance": "bytes"})) == (3, 308, 6)
     monkeypatch.setattr(solving, "improve_by_steps", lambda _, led: led)
-    assert after(planned(cluster, {"balance": "bytes"})) == (4, 672, 9)
+    assert after(planned(cluster, {"balance": "bytes"})) == (3, 308, 8)
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,7 @@ class _Search:
         self.bytes = sharing.size_on(on)
         self.low, self.high = self._byte_limits()
         self.tries = 0
+        self.by_itself = True
 
     @cached_property
     def _zone_limits(self) -> tuple[Ints, Ints]:
@@ -206,10 +207,12 @@ class _Search:
         return np.zeros_like(room), room
 
     def run(self) -> bool:
-        """Take steps until none helps. Returns whether any was taken."""
+        """Take steps until none helps: first those in which the item itself relieves a survivor,
+        which are mostly all that help. Returns whether any was taken."""
         taken = False
-        while self.tries < _TRIES and (self._improve(racks=False) or self._improve(racks=True)):
-            taken = True
+        for self.by_itself in (True, False):
+            while self.tries < _TRIES and (self._improve(racks=False) or self._improve(racks=True)):
+                taken = True
         return taken
 
     def lists(self) -> Ints:
@@ -278,8 +281,10 @@ class _Search:
                 yield self._exchanges(item, place, racks)
 
     def _relieves(self, item: int, lists: Ints, racks: bool) -> Bools:
-        """[N] whether the survivor that this item makes the worst is relieved where it has one of
-        the lists [N, R]: another, lower by two at least, leads instead."""
+        """[N] whether the lists [N, R] are worth a try: all that differ, or only those by which
+        another survivor, lower by two at least, leads instead of the worst."""
+        if not self.by_itself:
+            return np.asarray((lists != self.on[item]).any(axis=1))
         level = (self.racks if racks else self.brokers).value
         of_lists = level[self._cells(lists)[racks]]
         return np.asarray(of_lists + 2 <= level[self._cells(self.on[item][None])[racks]])
