@@ -163,6 +163,7 @@ def typed(fence: Fence, shell: Terminal, command: str, shown: list[str]) -> tupl
 
 
 @pytest.mark.spark
+@pytest.mark.xdist_group("tour")
 def test_the_tour_from_a_fresh_clone(tmp_path: Path) -> None:
     clone, environment = new_clone(tmp_path / "partage"), new_environment(tmp_path / "programs")
     commands = []
@@ -215,14 +216,20 @@ def follow(page: Path, folder: Path, environment: Mapping[str, str], notes: str 
     check_pictures(folder)
 
 
+def alone(page: Path) -> list[pytest.MarkDecorator]:
+    """Beside other pages: each has a Spark or a Kafka of its own."""
+    return [*marks_of(page), pytest.mark.xdist_group(page.stem)]
+
+
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.stem, marks=marks_of(page)) for page in HOW_TOS]
+    "page", [pytest.param(page, id=page.stem, marks=alone(page)) for page in HOW_TOS]
 )
 def test_a_how_to_from_a_fresh_shell(page: Path, clone: Path, activated: dict[str, str]) -> None:
     follow(page, clone, activated)
 
 
 @pytest.mark.kafka
+@pytest.mark.xdist_group("get started")
 def test_get_started_from_a_fresh_shell(tmp_path: Path, clone: Path) -> None:
     """Also the line that installs, for a user of their own."""
     environment = new_environment(tmp_path / "programs")

@@ -41,6 +41,7 @@ def nbformat() -> Any:
 
 
 @pytest.mark.spark
+@pytest.mark.xdist_group("notebook")
 def test_cells_print_the_stored_text(nbformat: Any, tmp_path: Path) -> None:
     nbclient = pytest.importorskip("nbclient")
     stored = nbformat.read(NOTEBOOK, as_version=4)

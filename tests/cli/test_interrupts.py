@@ -77,6 +77,7 @@ def test_an_interrupt_prints_one_line(
 
 @pytest.mark.long
 @pytest.mark.spark
+@pytest.mark.xdist_group("interrupts of spark")
 @pytest.mark.parametrize("step", ["starting Spark", "reading", "windows"])
 def test_an_interrupt_of_spark_is_one_line(step: str, tmp_path: Path, change_events: str) -> None:
     """As a terminal sends it: to Java and Python on the workers, too."""

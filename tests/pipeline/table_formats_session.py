@@ -132,6 +132,7 @@ def main(folder: str) -> dict[str, Any]:
     top = Path(folder)
     config = {
         "spark.driver.memory": "1500m",
+        "spark.sql.shuffle.partitions": "1",
         "spark.sql.warehouse.dir": str(top / "warehouse"),
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",

@@ -26,7 +26,8 @@ import pyarrow.parquet as pq
 
 from tests.pipeline.standalone import Standalone, connect_server, run
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+# Spark runs in processes of its own, beside the session that others share
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.xdist_group("spark faults")]
 
 RECORDS = 60_000
 OUT_OF_MEMORY = (

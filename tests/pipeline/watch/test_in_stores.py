@@ -24,10 +24,10 @@ READ = """
 import json, sys
 from partage.pipeline.session import session
 
-with session("local[1]", short=True, paths=[sys.argv[1]]) as spark:
-    rows = spark.read.parquet(sys.argv[1])
-    wanted = rows.selectExpr("topic", "partition", "unix_seconds(window_start)", "records", "bytes")
-    print(json.dumps([list(row) for row in wanted.collect()]))
+wanted = ("topic", "partition", "unix_seconds(window_start)", "records", "bytes")
+with session("local[1]", short=True, paths=sys.argv[1:]) as spark:
+    tables = [spark.read.parquet(url).selectExpr(*wanted).collect() for url in sys.argv[1:]]
+    print(json.dumps([sorted(map(list, rows)) for rows in tables]))
 """
 
 
@@ -50,15 +50,14 @@ def test_killed_in_a_store_nothing_is_lost_or_doubled(
     options = [str(folder), "-o", out, "--cluster", str(cluster_file), "--alert-above", "1.01"]
     options += ["--every", "1", "--json", "--master", "local[2]"]
     told = tmp_path / "told"
-    for _ in range(2):
-        growing.kill(
-            [*SERVICE, *options],
-            environment,
-            told,
-            lambda: '"batch"' in told.read_text(),
-            most=9,
-            pauses=2,
-        )
+    growing.kill(
+        [*SERVICE, *options],
+        environment,
+        told,
+        lambda: '"batch"' in told.read_text(),
+        most=9,
+        pauses=2,
+    )
     growing.end()
     added = growing.added
     for _ in range(2):  # what was handed out but not done, then the rest; then nothing
@@ -66,8 +65,8 @@ def test_killed_in_a_store_nothing_is_lost_or_doubled(
         assert done.returncode == 0, done.stderr
     ended = json.loads(done.stdout.splitlines()[-1])["counts"]
     assert (ended["late"], ended["open_records"], ended["records"]) == (0, 1, len(added) - 1)
-    assert rows_in(environment, f"{out}/windows") == as_rows(added[:-1])
-    assert rows_in(environment, f"{out}/open") == as_rows(added[-1:])
+    expected = [as_rows(added[:-1]), as_rows(added[-1:])]
+    assert rows_in(environment, f"{out}/windows", f"{out}/open") == expected
 
     planned = called(
         environment, "partage", "plan", str(cluster_file), "--profile", out, "--leaders", "rate"
@@ -88,17 +87,18 @@ def called(environment: dict[str, str], *command: str) -> subprocess.CompletedPr
     )
 
 
-def rows_in(environment: dict[str, str], url: str) -> list[list[Any]]:
-    """The rows of a table, as any reader of Parquet sees its folder."""
+def rows_in(environment: dict[str, str], *urls: str) -> list[list[list[Any]]]:
+    """The rows of tables, as any reader of Parquet sees their folders."""
     done = subprocess.run(
-        [sys.executable, "-c", READ, url],
+        [sys.executable, "-c", READ, *urls],
         env=environment,
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    return sorted(json.loads(done.stdout))
+    found: list[list[list[Any]]] = json.loads(done.stdout)
+    return found
 
 
 def as_rows(records: list[Record]) -> list[list[Any]]:

@@ -214,7 +214,7 @@ def test_killed_while_files_come_nothing_is_lost_or_doubled(
 
     options = [str(folder), "-o", str(out), "--cluster", str(cluster_file), "--every", "1"]
     command = [*SERVICE, *options, "--master", "local[2]"]
-    for _ in range(3):
+    for _ in range(2):
         growing.kill(command, QUICK, tmp_path / "told", committed, most=12, pauses=5)
     growing.end()
     added = growing.added
