@@ -36,10 +36,13 @@ def pick_slots(item: Ints, slot: Ints, items: int, base: Ints, change: Ints) -> 
     if np.clip(level - base, 0, offered).sum() == items:
         even -= 1
     even = np.where(base + offered <= level, 2 * (base + offered), even)
-    ranges = _ranges(even, base, offered)
-    picked = _cheapest(item, slot, items, everyone, *ranges, np.array([items]), even, (change,))
+    low, high = _ranges(even, base, offered)
+    cheapest, cost = _of_lowest_price(item, even[slot], items, (change,))
+    picked = cheapest_picks(
+        item[cheapest], slot[cheapest], items, everyone, low, high, np.array([items]), cost
+    )
     if picked is not None:
-        return picked, even
+        return cheapest[picked], even
     sink = items + slots
     fair = -(-(items + int(base.sum())) // max(slots, 1))
     squares = Squares(
@@ -89,10 +92,13 @@ def pick_pairs(
     if (np.bincount(option_slot, capacity, minlength=slots) < quota).any():
         return None
     prices = _even_prices(option_slot, option_base, capacity, quota, offered, reverse)
-    ranges = _ranges(prices[0] - prices[1][option_slot], option_base, capacity)
-    picked = _cheapest(item, option, items, option_slot, *ranges, quota, prices[0], changes)
+    low, high = _ranges(prices[0] - prices[1][option_slot], option_base, capacity)
+    cheapest, cost = _of_lowest_price(item, prices[0][option], items, changes)
+    picked = cheapest_picks(
+        item[cheapest], option[cheapest], items, option_slot, low, high, quota, cost
+    )
     if picked is not None:
-        return picked, *prices
+        return cheapest[picked], *prices
     total = quota + np.bincount(option_slot, option_base, minlength=slots).astype(np.int64)
     level = total // np.maximum(np.bincount(option_slot, minlength=slots), 1)
     squares = Squares(
@@ -166,27 +172,18 @@ def _ranges(worth: Ints, base: Ints, capacity: Ints) -> tuple[Ints, Ints]:
     return low, np.clip((worth + 1) // 2 - base, 0, capacity)
 
 
-def _cheapest(
-    item: Ints,
-    option: Ints,
-    items: int,
-    group: Ints,
-    low: Ints,
-    high: Ints,
-    quota: Ints,
-    price: Ints,
-    changes: tuple[Ints, ...],
-) -> Ints | None:
-    """The arcs [items] of ``cheapest_picks`` among those of the lowest price, for costs that are
-    minimised one after the other."""
+def _of_lowest_price(
+    item: Ints, price: Ints, items: int, changes: tuple[Ints, ...]
+) -> tuple[Ints, Ints]:
+    """Each item's arcs of the lowest ``price`` [A], and their costs: those of ``changes``, which
+    are at most 1, minimised one after the other."""
     least = np.full(items, np.iinfo(np.int64).max)
-    np.minimum.at(least, item, price[option])
-    arcs = np.flatnonzero(price[option] == least[item])
+    np.minimum.at(least, item, price)
+    arcs = np.flatnonzero(price == least[item])
     cost = np.zeros(len(arcs), dtype=np.int64)
     for change in changes:
         cost = cost * (items + 1) + change[arcs]
-    picked = cheapest_picks(item[arcs], option[arcs], items, group, low, high, quota, cost)
-    return None if picked is None else arcs[picked]
+    return arcs, cost
 
 
 def pick_cheapest_pairs(

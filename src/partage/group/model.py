@@ -236,11 +236,11 @@ class Group:
         sizes: list[int] = []  # numbers that follow a name
         columns: list[Any] = []
         named = np.zeros(len(self.members), dtype=np.int64)
-        in_columns: list[int] = []
+        in_columns: dict[int, OwnedPartitions] = {}
         for at, member in enumerate(self.members):
             owned = member.owned
             if isinstance(owned, OwnedPartitions):
-                in_columns.append(at)
+                in_columns[at] = owned
             elif isinstance(owned, Mapping):
                 names.extend(owned)
                 sizes.extend(map(len, owned.values()))
@@ -264,14 +264,14 @@ class Group:
         at_, topics_, numbers_ = zip(*found, strict=True)
         return np.concatenate(at_), np.concatenate(topics_), np.concatenate(numbers_)
 
-    def _claimed_in_columns(self, members: list[int]) -> tuple[Ints, Ints, Ints]:
-        """The same of those members whose ``owned`` is OwnedPartitions."""
+    def _claimed_in_columns(
+        self, members: Mapping[int, OwnedPartitions]
+    ) -> tuple[Ints, Ints, Ints]:
+        """The same of these members."""
         names: tuple[str, ...] = ()
         position = empty = np.zeros(0, dtype=np.int64)
         topics, numbers = [empty], [empty]
-        for at in members:
-            owned = self.members[at].owned
-            assert isinstance(owned, OwnedPartitions)
+        for owned in members.values():
             if owned.names is not names:
                 names, position = owned.names, self._positions(owned.names)
             topics.append(position[owned.topic])

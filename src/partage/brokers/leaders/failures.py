@@ -105,7 +105,8 @@ def prove_failures(
 class Orders:
     """The pairs that each open partition may choose, with ranges of fair leader counts.
 
-    ``rows``: positions in ``choices.open``, those with a leader.
+    ``rows``: positions in ``choices.open``, those with a leader. ``reverse`` [O]: the option with
+    holder and taker exchanged, -1 where there is none.
     """
 
     def __init__(
@@ -129,8 +130,9 @@ class Orders:
         self.item = np.searchsorted(self.rows, row)
         code = self.first * slots + self.second
         codes = np.flatnonzero(np.bincount(code, minlength=slots**2))
-        number = np.zeros(slots**2, dtype=np.int64)
+        number = np.full(slots**2, -1, dtype=np.int64)
         number[codes] = np.arange(len(codes))
+        self.reverse = number[codes % slots * slots + codes // slots]
         self.takeovers = Takeovers(
             item=self.item,
             option=number[code],
@@ -161,14 +163,6 @@ class Orders:
     def offers(self) -> tuple[Ints, Ints, int, Ints]:
         """The arguments of ``flow.selection`` that all counts share."""
         return (self.item, self.takeovers.option, self.takeovers.items, self.takeovers.holder)
-
-    @cached_property
-    def reverse(self) -> Ints:
-        """[O] the option with holder and taker exchanged, -1 where there is none."""
-        slots, holder, taker = self.takeovers.slots, self.takeovers.holder, self.takeovers.taker
-        number = np.full(slots * slots, -1, dtype=np.int64)
-        number[holder * slots + taker] = np.arange(len(holder))
-        return np.asarray(number[taker * slots + holder])
 
     def option_base(self, counts: Ints) -> Ints:
         """[O] the taker's leaders after the failure without the pairs that are chosen."""

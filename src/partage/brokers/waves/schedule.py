@@ -139,7 +139,9 @@ def schedule_waves(
 
 def _with_log_dirs(wave: Wave, between: BetweenLogDirs, throttle: int | None) -> Wave:
     """The wave with what it moves between log dirs, of which each broker copies at the throttle."""
-    inside = np.isin(between.row, wave.rows) if len(between.row) else np.zeros(0, dtype=np.bool_)
+    if not len(between.row):
+        return wave
+    inside = np.isin(between.row, wave.rows)
     if not inside.any():
         return wave
     size, broker = between.size[inside], between.broker[inside]

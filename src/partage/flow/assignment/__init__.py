@@ -162,9 +162,11 @@ def _solve_until_realisable(
         # with a window, the other items may leave no solution
         if problem.window is None:
             for some in (again, _with_more(problem, again)):
-                redone = _redone(problem, order, slots, some) if _few(some) else slots
+                if not _few(some):
+                    continue
+                redone = _redone(problem, order, slots, some)
                 # optimal if the total still meets the bound
-                if _few(some) and problem.costs(redone) == found.costs:
+                if problem.costs(redone) == found.costs:
                     return redone, found.prices
         if individual[again].all():
             wide = wide | again
