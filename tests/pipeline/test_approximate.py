@@ -156,7 +156,7 @@ def test_about_as_many_keys_are_drawn_as_asked(spark: Any, keys: int) -> None:
     by_window = records.groupBy("topic", "partition").agg(
         sf.sum("records").alias("records"), approximate.bitmaps().alias("bitmaps")
     )
-    (place,) = approximate.places(by_window).collect()
+    (place,) = approximate.places(by_window).to_pylist()
     part = place["key_mask"] + 1
     # twice as many to half as many, as the estimate has a standard error of 39 %
     assert approximate.KEYS / 2.2 <= keys / part <= approximate.KEYS * 2 * 2.2 or part == 1
@@ -165,11 +165,9 @@ def test_about_as_many_keys_are_drawn_as_asked(spark: Any, keys: int) -> None:
 
 def test_only_samples_are_exchanged_and_nothing_is_sorted(spark: Any, path: str) -> None:
     records = read_records(spark, [path], origins=False).transform(accepted)
-    places = spark.createDataFrame(
-        [("large", 0, 39_000, 7, 1)],
-        "topic string, partition int, all bigint, record_mask bigint, key_mask bigint",
-    )
-    plan = plan_of(records.transform(approximate.drawn, places, approximate.masks(places)))
+    numbers = {"all": [39_000], "record_mask": [7], "key_mask": [1]}
+    places = pa.table({"topic": ["large"], "partition": pa.array([0], pa.int32()), **numbers})
+    plan = plan_of(records.transform(approximate.drawn, places))
     assert counts(plan) == [1, 1, 0], plan
     assert not re.search(SORTS, plan), plan
     (exchanged,) = re.findall(r"Exchange hashpartitioning\(([^)]*)\)", plan)
@@ -186,3 +184,14 @@ def test_nothing_approximate_is_appended(spark: Any, path: str, tmp_path: Path) 
     write_profile(spark, [path], tmp_path / "out", approximate=True)
     with pytest.raises(InputError, match="was not written with `append`"):
         partage.profile(path, tmp_path / "out", append=True, spark=spark)
+
+
+def test_a_second_profile_compiles_nothing_and_starts_few_jobs(spark: Any, path: str) -> None:
+    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
+    compiled = metrics.METRIC_COMPILATION_TIME().getCount
+    jobs = spark.sparkContext._jsc.sc().dagScheduler().nextJobId
+    profile_tables(spark, [path], approximate=True)
+    classes, begun = compiled(), jobs()
+    profile_tables(spark, [path], approximate=True)
+    assert compiled() == classes
+    assert jobs() - begun <= 12

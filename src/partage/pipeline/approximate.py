@@ -1,7 +1,7 @@
 """``partage profile --approximate``: distinct and hottest keys without grouping all records by key.
 
     by_window ─ places ┐
-    records ───────── drawn ┬ distinct_keys
+    records ───────── drawn ┬ counts ─ distinct_keys
                             └ keys
 
 Records are read a second time for two samples, which are drawn by hashes: the same records give the
@@ -15,7 +15,8 @@ same tables, on any number of machines.
   hottest keys are those of this sample, enlarged to the topic. A share p of n records has a
   standard error of √(p(1 - p)/n), at most 1/(2√n).
 
-Four standard errors count as the bound. Few keys, or records, are drawn all: those figures are
+``places`` and ``counts`` have a row per partition and are on the driver. Four standard errors count
+as the bound. Few keys, or records, are drawn all: those figures are
 exact.
 """
 
@@ -24,13 +25,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
 from partage.pipeline import measure
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row
+    from pyspark.sql import Column, DataFrame
+
+    from partage.producers.keys import Ints
 
 SAMPLE = 1 << 18
 """Records of a topic that are sampled: this many to twice as many are expected."""
@@ -60,39 +65,34 @@ def bitmaps() -> Column:
     return sf.bit_or(sf.when(rare, mark).otherwise(0))
 
 
-def places(by_window: DataFrame) -> DataFrame:
+def places(by_window: DataFrame) -> pa.Table:
     """``measure.by_window`` with ``bitmaps`` → topic, partition, all (the topic's records),
     record_mask and key_mask: the bits of the hashes of records and keys that must be 0 for the
     samples."""
-    full: Column = sf.lit(0)
+    sums = sf.sum("records").alias("records"), sf.bit_or("bitmaps").alias("bitmaps")
+    counted = by_window.where(sf.col("topic").isNotNull()).groupBy("topic", "partition").agg(*sums)
+    found = counted.toArrow()
+    topic = found["topic"].combine_chunks().dictionary_encode()
+    row = np.asarray(topic.indices)
+    of_topic = np.zeros(len(topic.dictionary), dtype=np.int64)
+    np.add.at(of_topic, row, np.asarray(found["records"]))
+    every = of_topic[row]
+    full = np.zeros(len(row))
     for at in range(_BITMAPS):
-        unset = sf.bitwise_not(_bits(sf.col("bitmaps"), at * _WIDTH, _WIDTH))
-        full += sf.bit_count(unset.bitwiseAND(-unset) - 1)
+        unset = ~np.asarray(found["bitmaps"]) >> at * _WIDTH & (1 << _WIDTH) - 1
+        full += np.log2(np.where(unset, unset & -unset, 1))
     estimate = math.log2(_BITMAPS << _SKIPPED) - math.log2(_CORRECTION) - math.log2(KEYS)
-    of_topic = sf.sum("records").over(Window.partitionBy("topic"))
-    sampled = sf.length(sf.bin(sf.floor(sf.col("all") / SAMPLE))) - 1
-    return (
-        by_window.where(sf.col("topic").isNotNull())
-        .groupBy("topic", "partition")
-        .agg(sf.sum("records").alias("records"), sf.bit_or("bitmaps").alias("bitmaps"))
-        .withColumn("all", of_topic)
-        .select(
-            "topic",
-            "partition",
-            "all",
-            _mask(sampled).alias("record_mask"),
-            _mask(sf.floor(full / _BITMAPS + estimate)).alias("key_mask"),
-        )
+    masks = {
+        # the exponent of a number from 1/2 to 1 is 0
+        "record_mask": _mask(np.frexp(every // SAMPLE)[1] - 1),
+        "key_mask": _mask(np.floor(full / _BITMAPS + estimate)),
+    }
+    return pa.table(
+        {**{name: found[name] for name in ("topic", "partition")}, "all": every, **masks}
     )
 
 
-def masks(places: DataFrame) -> Row:
-    """The least masks of ``places``, and the most of the records."""
-    least = (sf.min(name).alias(name) for name in ("record_mask", "key_mask"))
-    return places.agg(*least, sf.max("record_mask").alias("most")).collect()[0]
-
-
-def drawn(records: DataFrame, places: DataFrame, masks: Row) -> DataFrame:
+def drawn(records: DataFrame, places: pa.Table) -> DataFrame:
     """Records → topic, partition, key, key_drawn, records, bytes: of both samples; the null key has
     its own row. ``records`` and ``bytes`` are those of the sample of records."""
     keys, offsets = sf.shiftright(sf.xxhash64("key"), 32), sf.xxhash64("partition", "offset")
@@ -102,11 +102,14 @@ def drawn(records: DataFrame, places: DataFrame, masks: Row) -> DataFrame:
         return offsets.bitwiseAND(record_mask) == 0, of_keys
 
     # what would be in the sample of no partition need not be looked up
-    ever = are_drawn(*(sf.lit(masks[name]).cast("bigint") for name in ("record_mask", "key_mask")))
-    record, key = are_drawn(sf.col("record_mask"), sf.col("key_mask"))
+    masks = ("record_mask", "key_mask")
+    least = (int(np.asarray(places[name]).min()) for name in masks)
+    ever = are_drawn(*(sf.lit(mask).cast("bigint") for mask in least))
+    record, key = are_drawn(*map(sf.col, masks))
+    local = records.sparkSession.createDataFrame(places.drop_columns("all"))
     return (
         records.where(ever[0] | ever[1])
-        .join(sf.broadcast(places), ["topic", "partition"])
+        .join(sf.broadcast(local), ["topic", "partition"])
         .where(record | key)
         .groupBy("topic", "partition", "key")
         .agg(
@@ -117,46 +120,46 @@ def drawn(records: DataFrame, places: DataFrame, masks: Row) -> DataFrame:
     )
 
 
-def distinct_keys(drawn: DataFrame, places: DataFrame) -> DataFrame:
-    """``drawn`` → topic, partition, distinct_keys, of partitions with a key; error: the relative
-    standard error."""
-    part = sf.col("key_mask") + 1
-    return (
-        drawn.where("key_drawn")
-        .groupBy("topic", "partition")
-        .agg(sf.count("*").alias("keys"))
-        .join(sf.broadcast(places), ["topic", "partition"])
-        .select(
-            "topic",
-            "partition",
-            (sf.col("keys") * part).alias("distinct_keys"),
-            sf.sqrt((1 - 1 / part) / sf.col("keys")).alias("error"),
-        )
+def counts(drawn: DataFrame, places: pa.Table) -> pa.Table:
+    """``places`` with ``keys`` and ``records``: how many are in the samples."""
+    found = drawn.groupBy("topic", "partition").agg(
+        sf.count_if("key_drawn").alias("keys"), sf.sum("records").alias("records")
     )
+    return places.join(found.toArrow(), ["topic", "partition"])
 
 
-def bounds(distinct_keys: DataFrame, masks: Row) -> dict[str, float]:
+def distinct_keys(counts: pa.Table) -> pa.Table:
+    """``counts`` → topic, partition, distinct_keys, of partitions with a key."""
+    keyed = counts.filter(pc.greater(counts["keys"], 0))
+    whole = pc.multiply(keyed["keys"], pc.add(keyed["key_mask"], 1))
+    return keyed.select(["topic", "partition"]).append_column("distinct_keys", whole)
+
+
+def bounds(counts: pa.Table) -> dict[str, float]:
     """The most by which figures are wrong: ``distinct_keys`` in proportion to the true number,
     ``share`` in absolute terms."""
-    error = distinct_keys.agg(sf.max("error")).collect()[0][0]
+    keyed = counts.filter(pc.greater(counts["keys"], 0))
+    part, keys = np.asarray(keyed["key_mask"]) + 1, np.asarray(keyed["keys"])
+    errors = np.sqrt((1 - 1 / part) / keys)
+    sampled = np.asarray(counts["record_mask"]).any()
     return {
-        "distinct_keys": _STANDARD_ERRORS * (error or 0.0),
-        "share": _STANDARD_ERRORS / (2 * math.sqrt(SAMPLE)) if masks["most"] else 0.0,
+        "distinct_keys": _STANDARD_ERRORS * float(errors.max(initial=0)),
+        "share": _STANDARD_ERRORS / (2 * math.sqrt(SAMPLE)) if sampled else 0.0,
     }
 
 
-def keys(drawn: DataFrame, places: DataFrame, top: int) -> DataFrame:
+def keys(drawn: DataFrame, counts: pa.Table, top: int) -> DataFrame:
     """``drawn`` → topic, rank, key, records, bytes, share, as ``measure.keys`` gives them, with
     records and bytes enlarged from the sample to the topic."""
-    topics = places.select("topic", "all").distinct()
-    sample = drawn.where(sf.col("records") > 0).select(
-        "topic", "partition", "key", "records", "bytes"
-    )
-    records = sf.col("share") * sf.col("all")
+    topics = counts.group_by("topic").aggregate([("records", "sum"), ("all", "max")])
+    totals = drawn.sparkSession.createDataFrame(topics)
+    records = sf.col("share") * sf.col("all_max")
     enlarged = {"records": records, "bytes": sf.col("bytes") * (records / sf.col("records"))}
     return (
-        sample.transform(measure.keys, top)
-        .join(sf.broadcast(topics), "topic")
+        drawn.where(sf.col("records") > 0)
+        .transform(measure.hottest, top)
+        .join(sf.broadcast(totals), "topic")
+        .withColumn("share", sf.col("records") / sf.col("records_sum"))
         .withColumns({name: sf.round(own).cast("bigint") for name, own in enlarged.items()})
         .select("topic", "rank", "key", "records", "bytes", "share")
     )
@@ -167,7 +170,6 @@ def _bits(column: Column, begin: int, width: int) -> Column:
     return sf.shiftrightunsigned(column, begin).bitwiseAND(sf.lit((1 << width) - 1))
 
 
-def _mask(bits: Column) -> Column:
-    """A number with so many bits set."""
-    least = sf.greatest(bits.cast("int"), sf.lit(0))
-    return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), least) - 1
+def _mask(bits: Ints) -> Ints:
+    """Numbers with so many bits set."""
+    return (1 << np.maximum(bits, 0).astype(np.int64)) - 1

@@ -282,26 +282,32 @@ def topic_records(by_window: DataFrame) -> DataFrame:
     return counted.groupBy("topic").agg(sf.sum("records").alias("all"))
 
 
-def keys(by_key: DataFrame, top: int = TOP_KEYS, totals: DataFrame | None = None) -> DataFrame:
-    """``key_places`` or ``by_key`` → the ``top`` hottest keys of each topic.
+def hottest(by_key: DataFrame, top: int = TOP_KEYS) -> DataFrame:
+    """``key_places`` or ``by_key`` → the ``top`` hottest keys of each topic: topic, key, records,
+    bytes, rank.
 
-    topic, rank, key, records, bytes, share.
-
-    Keys are ranked by records, then bytes, then key. ``share`` is a key's part of all records of
-    the topic (``totals``; None: those of ``by_key``); null does not count as a key.
+    Keys are ranked by records, then bytes, then key; null does not count as a key.
     """
     per_topic = by_key
     if "partition" in by_key.columns:
         sums = (sf.sum(name).alias(name) for name in ("records", "bytes"))
         per_topic = by_key.groupBy("topic", "key").agg(*sums)
-    if totals is None:
-        totals = by_key.transform(topic_records)
     # Records, then bytes: a double holds both unless a key has millions of records.
     score = sf.col("records") + sf.least(sf.col("bytes") / float(1 << 40), sf.lit(1.0))
     order = (sf.desc("records"), sf.desc("bytes"), sf.asc("key"))
+    keyed = per_topic.where(sf.col("key").isNotNull())
+    return keyed.transform(first_rows, "topic", "key", score, order, top)
+
+
+def keys(by_key: DataFrame, top: int = TOP_KEYS, totals: DataFrame | None = None) -> DataFrame:
+    """``key_places`` or ``by_key`` → ``hottest`` as topic, rank, key, records, bytes, share.
+
+    ``share`` is a key's part of all records of the topic (``totals``; None: those of ``by_key``).
+    """
+    if totals is None:
+        totals = by_key.transform(topic_records)
     return (
-        per_topic.where(sf.col("key").isNotNull())
-        .transform(first_rows, "topic", "key", score, order, top)
+        by_key.transform(hottest, top)
         .join(sf.broadcast(totals), "topic")
         .withColumn("share", sf.col("records") / sf.col("all"))
         .select("topic", "rank", "key", "records", "bytes", "share")

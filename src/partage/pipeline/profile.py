@@ -320,13 +320,13 @@ def measured(
         if windowed is not None:
             frames["windows"] = windowed.transform(measure.windows)
             if approximate:
-                places = cached(windowed.transform(approximation.places))
                 with reported(spark, progress, "sampling"):
-                    masks = approximation.masks(places)
-                    drawn = cached(good[RECORDS].transform(approximation.drawn, places, masks))
-                    keyed = cached(drawn.transform(approximation.distinct_keys, places))
-                    bounds = {"approximate": approximation.bounds(keyed, masks)}
-                frames["keys"] = drawn.transform(approximation.keys, places, top)
+                    places = approximation.places(windowed)
+                    drawn = cached(good[RECORDS].transform(approximation.drawn, places))
+                    counts = approximation.counts(drawn, places)
+                keyed = spark.createDataFrame(approximation.distinct_keys(counts))
+                bounds = {"approximate": approximation.bounds(counts)}
+                frames["keys"] = drawn.transform(approximation.keys, counts, top)
             else:
                 highest = found[RECORDS]["highest"] or 0
                 keyed = cached(good[RECORDS].transform(_by_key, highest + 1))
