@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partage.flow import network as module
 from partage.flow.network import EMPTY, FREE, FULL, Network, Squares, minimise
 from tests.profiles import examples
 
@@ -87,8 +90,9 @@ def test_duals_and_faces_belong_to_an_optimum(case: tuple[int, list[Arc], int]) 
     assert (capacity[optimum.face[0] == FREE] > 0).all()
 
 
+@pytest.mark.parametrize("large", [0, 100_000])
 @pytest.mark.parametrize("width", [0, 1, 5, 1000])
-def test_windows_do_not_change_the_answer(width: int) -> None:
+def test_windows_do_not_change_the_answer(width: int, large: int) -> None:
     """100 units over three convex bundles: 1:2:3 by weight, wherever the windows begin."""
     squares = Squares(
         tail=np.array([0, 0, 0]),
@@ -99,15 +103,12 @@ def test_windows_do_not_change_the_answer(width: int) -> None:
         low=np.array([90, 0, 90]) - width,
         high=np.array([90, 0, 90]) + width,
     )
-    while True:
-        network = Network(2, 1)
-        network.supply[:] = 100, -100
-        at = squares.add_to(network, 0)
-        optimum = minimise(network)
-        assert optimum is not None
-        if not squares.widen(optimum.face[0, at]):
-            break
-    flow = squares.flows(optimum.flow[at])
+    network = Network(2, 1)
+    network.supply[:] = 100, -100
+    with patch.object(module, "_LARGE", large):
+        optimum = minimise(network, {0: squares})
+    assert optimum is not None
+    flow = optimum.flow[squares.at]
     assert flow.sum() == 100
 
     def cost(x: int, y: int) -> int:
@@ -115,7 +116,7 @@ def test_windows_do_not_change_the_answer(width: int) -> None:
 
     least = min(cost(x, y) for x in range(101) for y in range(101 - x))
     assert cost(int(flow[0]), int(flow[1])) == least
-    low, high = squares.bounds(optimum.face[0, at])
+    low, high = optimum.low[0, squares.at], optimum.high[0, squares.at]
     assert (low <= flow).all()
     assert (flow <= high).all()
     assert (high - low <= 1).all()
@@ -126,3 +127,45 @@ def test_infeasible_is_none() -> None:
     network.supply[:] = 1, 0, -1
     network.arcs([0], [1], [1])
     assert minimise(network) is None
+
+
+@st.composite
+def convex_networks(draw: st.DrawFn) -> tuple[int, list[Arc], int, list[Arc]]:
+    """Also arcs with convex costs: tail, head, capacity, weight and base."""
+    nodes, arcs, amount = draw(networks())
+    node = st.integers(0, nodes - 1)
+    kind = st.tuples(node, node, st.integers(0, 4), st.integers(1, 3), st.integers(0, 3))
+    convex = draw(st.lists(kind.filter(lambda a: a[0] < a[1]), min_size=1, max_size=6))
+    return nodes, arcs, amount, convex
+
+
+@pytest.mark.parametrize("large", [0, 100_000])
+@given(case=convex_networks(), layer=st.integers(0, 1), estimate=st.integers(0, 4))
+@examples(200)
+def test_squares_are_minimised_with_the_other_costs(
+    large: int, case: tuple[int, list[Arc], int, list[Arc]], layer: int, estimate: int
+) -> None:
+    nodes, arcs, amount, convex = case
+    tail, head, capacity, weight, base = (np.array(part) for part in zip(*convex, strict=True))
+    near = np.full(len(convex), estimate)
+    squares = Squares(tail, head, capacity, weight, base, low=near, high=near)
+    with patch.object(module, "_LARGE", large):
+        optimum = minimise(built(nodes, arcs, amount), {layer: squares})
+    # the same, with an arc per unit
+    unit = [
+        (t, h, 1, *[(w * (2 * (b + n) + 1) if at == layer else 0) for at in (0, 1)])
+        for t, h, c, w, b in convex
+        for n in range(c)
+    ]
+    expected = minimise(built(nodes, arcs + unit, amount))
+    assert (optimum is None) == (expected is None)
+    if optimum is None or expected is None:
+        return
+    flow = optimum.flow[squares.at]
+    values = list(optimum.values)
+    values[layer] += int((weight * ((base + flow) ** 2 - base**2)).sum())
+    assert values == list(expected.values)
+    assert np.array_equal(optimum.distance, expected.distance)
+    assert np.array_equal(optimum.face[:, : len(arcs)], expected.face[:, : len(arcs)])
+    assert (optimum.low[-1] <= optimum.flow).all()
+    assert (optimum.flow <= optimum.high[-1]).all()

@@ -16,6 +16,7 @@ from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
 from partage.flow import network
+from partage.flow.arcs import Arcs
 from partage.flow.assignment import AssignmentProblem, assign
 from partage.flow.network import Network, minimise
 from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
@@ -67,7 +68,8 @@ def networks(draw: st.DrawFn) -> tuple[int, list[Arc], list[int], list[int]]:
 def test_flow_has_minimum_cost(case: tuple[int, list[Arc], list[int], list[int]]) -> None:
     nodes, arcs, supply, guess = case
     tail, head, capacity, price = (np.array(part) for part in zip(*arcs, strict=True))
-    found = cheapest_flow(tail, head, capacity, price, np.array(supply), np.array(guess), 999)
+    network_arcs = Arcs.linear(tail, head, capacity, price)
+    found = cheapest_flow(network_arcs, np.array(supply), np.array(guess), 999)
     graph = nx.MultiDiGraph()
     for number, amount in enumerate(supply):
         graph.add_node(number, demand=-amount)
@@ -90,7 +92,8 @@ def test_unequal_supply_and_demand_is_none() -> None:
     one = np.array([1])
     for supply in ([1, 0], [0, -1]):
         nothing = np.zeros(2, dtype=np.int64)
-        assert cheapest_flow(one - 1, one, one, one, np.array(supply), nothing, 9) is None
+        arcs = Arcs.linear(one - 1, one, one, one)
+        assert cheapest_flow(arcs, np.array(supply), nothing, 9) is None
 
 
 def test_warm_start_saves_rounds() -> None:
@@ -100,7 +103,8 @@ def test_warm_start_saves_rounds() -> None:
     supply = np.array([50, -50])
 
     def solve(guess: list[int], rounds: int) -> int:
-        found = cheapest_flow(tail, tail + 1, tail + 1, price, supply, np.array(guess), rounds)
+        arcs = Arcs.linear(tail, tail + 1, tail + 1, price)
+        found = cheapest_flow(arcs, supply, np.array(guess), rounds)
         assert found is not None
         return int(price @ found)
 

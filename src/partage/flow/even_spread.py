@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import Network, Squares, minimise_squares
+from partage.flow.network import Network, Squares, minimise
 from partage.flow.sorting import distinct, numbered
 
 Ints = npt.NDArray[np.int64]
@@ -232,10 +232,10 @@ def _solve(problem: SpreadProblem, given: Ints, free: Ints, guess: Ints) -> tupl
         low=around - 1,
         high=around + 1,
     )
-    optimum = minimise_squares(network, {0: squares})
+    optimum = minimise(network, {0: squares})
     if optimum is None:
         raise AssertionError("feasible, since the given counts are")
-    flow = squares.flows(optimum.flow[squares.at]) if of is None else optimum.flow[at]
+    flow = optimum.flow[squares.at if of is None else at]
     found = given.copy()
     found[free] = low + flow
     distance = optimum.distance[0]

@@ -28,7 +28,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import EMPTY, FREE, FULL, Faces, Network, Squares, minimise_squares
+from partage.flow.network import EMPTY, FREE, FULL, Faces, Network, Squares, minimise
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -229,7 +229,7 @@ def _solve(problem: GroupProblem, pairs: Ints) -> tuple[Ints, Ints, Ints]:
         low=np.floor(guess).astype(np.int64) - _WINDOW,
         high=np.ceil(guess).astype(np.int64) + _WINDOW,
     )
-    optimum = minimise_squares(base, {load_layer: loads})
+    optimum = minimise(base, {load_layer: loads})
     if optimum is None:
         raise AssertionError("every group has an open slot")
     kept, new = np.zeros_like(problem.current), np.zeros_like(problem.current)

@@ -2,35 +2,35 @@
 
 OR-tools (or ``primal_dual``, where a network is large and has few different costs) finds an optimal
 flow for the first cost. The dual values are shortest distances in the residual network
-(Bellman-Ford). The *reduced cost* of an arc is its cost plus the distance of its tail minus the
-distance of its head. Every optimal flow, not only the one found, is 0 on arcs with positive reduced
-cost and full on arcs with negative reduced cost. These arcs are fixed, and the second cost is
-minimised over the remaining ones: exactly the optimal face of the first cost. So "fairest, then
-fewest moves, then best spread" needs no huge weights, and each cost has its proof.
+(Bellman-Ford). The *reduced cost* of a unit on an arc is its cost plus the distance of the arc's
+tail minus the distance of its head. Every optimal flow, not only the one found, has no unit with
+positive reduced cost and every unit with negative reduced cost. These are fixed, and the second
+cost is minimised over the remaining ones: exactly the optimal face of the first cost. So "fairest,
+then fewest moves, then best spread" needs no huge weights, and each cost has its proof.
 
-A convex cost ``weight * (base + flow)**2`` is a bundle of parallel arcs with increasing marginal
-costs. Only a window around an estimate is laid out unit by unit; outside, one arc with a linear
-cost that never overestimates continues it. So an optimum inside the window is an optimum of the
-true cost; if it is outside, the window grows and the network is solved again.
+A convex cost is that of the squares of the flow of an arc, in a window around an estimate
+(``arcs``). If the optimum is outside, the window grows and the network is solved again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
+from partage.flow.arcs import Arcs
 from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
-from partage.flow.sorting import distinct, stable_order
+from partage.flow.sorting import distinct
 
 Ints = npt.NDArray[np.int64]
 Faces = npt.NDArray[np.int8]
 
 FREE, EMPTY, FULL = 0, 1, 2
-"""The flow of an arc over all optima of a cost: any, always 0, or always its capacity."""
+"""The flow of an arc over all optima of a cost: any, always 0, or always its capacity (that of a
+convex cost: always the same)."""
 
 _LARGE = 100_000
 """From this many arcs on, the primal-dual method is considered."""
@@ -109,179 +109,12 @@ class Network:
         )
 
 
-@dataclass(frozen=True)
-class Optimum:
-    """An optimal flow with, per layer, its value, its dual values and the face of all optima.
-
-    - ``tail``, ``head`` [A]: the arcs; ``flow`` [A]
-    - ``values`` one per layer
-    - ``distance`` [layers, nodes]: dual values
-    - ``face`` [layers, A]: FREE, EMPTY or FULL after this layer and those before it
-    """
-
-    tail: Ints
-    head: Ints
-    flow: Ints
-    values: tuple[int, ...]
-    distance: Ints
-    face: Faces
-
-
-Check = Callable[[int, Ints, Faces], bool]
-"""Given a layer, its dual values and its face: whether the network is not the right one yet."""
-
-
-def minimise(
-    network: Network, *, prove_last: bool = True, unfit: Check | None = None
-) -> Optimum | None:
-    """The flow that minimises the costs one after the other; None when infeasible.
-
-    Without ``prove_last`` the dual values of the last cost are 0 and its face is that of the cost
-    before it, which saves the time to compute them. After a layer at which the network is
-    ``unfit``, those that follow are left out.
-    """
-    tail, head, capacity, cost = network.compiled()
-    state = np.where(capacity > 0, FREE, EMPTY).astype(np.int8)
-    flow = np.zeros(len(tail), dtype=np.int64)
-    distance = np.zeros((network.layers, network.nodes), dtype=np.int64)
-    face = np.zeros((network.layers, len(tail)), dtype=np.int8)
-    solved = False
-    for layer in range(network.layers):
-        free = np.flatnonzero(state == FREE)
-        c = cost[layer, free]
-        # if all costs are 0, the current flow is optimal and no arc becomes fixed
-        if not solved or c.any():
-            supply = network.supply.copy()
-            full = np.flatnonzero(state == FULL)
-            flow[full] = capacity[full]
-            np.subtract.at(supply, tail[full], capacity[full])
-            np.add.at(supply, head[full], capacity[full])
-            guess = np.zeros_like(network.guess) if solved else network.guess
-            found = flow[free]
-            # the flow of the layer before is feasible; if it costs nothing, it is optimal, too
-            if not solved or c.min() < 0 or c @ found > 0:
-                again = _solve(tail[free], head[free], capacity[free], c, supply, guess)
-                if again is None:
-                    return None
-                flow[free] = found = again
-            solved = True
-            if prove_last or layer < network.layers - 1:
-                d = _distances(network.nodes, tail[free], head[free], c, found, capacity[free])
-                reduced = c + d[tail[free]] - d[head[free]]
-                distance[layer] = d
-                state[free[reduced > 0]] = EMPTY
-                state[free[reduced < 0]] = FULL
-        face[layer] = state
-        if unfit is not None and unfit(layer, distance[layer], state):
-            break
-    values = tuple(int(v) for v in cost @ flow) if network.layers else ()
-    return Optimum(tail, head, flow, values, distance, face)
-
-
-def _solve(
-    tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints, guess: Ints
-) -> Ints | None:
-    """[A] an optimal flow, or None when infeasible. Dual values and faces do not depend on which
-    optimum is found."""
-    if len(tail) == 0:
-        return None if supply.any() else np.zeros(0, dtype=np.int64)
-    if len(tail) >= _LARGE:
-        return _solve_large(tail, head, capacity, cost, supply, guess)
-    return _cost_scaling(tail, head, capacity, cost, supply)
-
-
-def _solve_large(
-    tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints, guess: Ints
-) -> Ints | None:
-    """``_solve`` after reducing nodes and arcs, by the method that suits the costs."""
-    feeder = _feeders(tail, head, capacity, supply)[tail]
-    fed = np.flatnonzero(feeder >= 0)
-    feeder = feeder[fed]
-    start, price = tail.copy(), cost.copy()
-    start[fed], price[fed] = tail[feeder], cost[fed] + cost[feeder]
-    keep = np.ones(len(tail), dtype=np.bool_)
-    keep[feeder] = False
-    start, end, limit, price = start[keep], head[keep], capacity[keep], price[keep]
-    # most nodes of a large network may have no free arc
-    used = np.zeros(len(supply), dtype=np.bool_)
-    used[start] = used[end] = True
-    if supply[~used].any():
-        return None
-    number = np.cumsum(used) - 1
-    start, end, supply, guess = number[start], number[end], supply[used], guess[used]
-    found: Ints | None = None
-    try:
-        if len(distinct(price)) > _FEW:
-            raise TooManyRoundsError
-        found = cheapest_flow(start, end, limit, price, supply, guess, _ROUNDS)
-    except TooManyRoundsError:
-        found = _cost_scaling(start, end, limit, price, supply)
-    if found is None:
-        return None
-    flow = np.zeros_like(tail)
-    flow[keep] = found
-    np.add.at(flow, feeder, flow[fed])
-    return flow
-
-
-def _feeders(tail: Ints, head: Ints, capacity: Ints, supply: Ints) -> Ints:
-    """[nodes] the only arc into a node, if it can carry all that leaves the node, or -1. Arcs that
-    leave such a node may start at the tail of its feeder, and the feeder is left out."""
-    nodes = len(supply)
-    feeder = np.full(nodes, -1)
-    feeder[head] = np.arange(len(head))
-    leaving = np.bincount(tail, capacity, minlength=nodes)
-    alone = (np.bincount(head, minlength=nodes) == 1) & (supply == 0)
-    alone &= capacity[feeder] >= leaving
-    # of two such nodes in a row, keep the second
-    alone &= ~alone[tail[feeder]]
-    return np.where(alone, feeder, -1)
-
-
-def _cost_scaling(tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints) -> Ints | None:
-    """By OR-tools' cost scaling."""
-    solver = SimpleMinCostFlow()
-    solver.add_arcs_with_capacity_and_unit_cost(tail, head, capacity, cost)
-    known = min(len(supply), solver.num_nodes())
-    if supply[known:].any():
-        return None
-    solver.set_nodes_supplies(np.arange(known), supply[:known])
-    status = solver.solve()
-    if status == solver.OPTIMAL:
-        return np.asarray(solver.flows(np.arange(len(tail))), dtype=np.int64)
-    if status in (solver.INFEASIBLE, solver.UNBALANCED):
-        return None
-    raise RuntimeError(f"min-cost flow: the solver answered {status!r}")
-
-
-def _distances(nodes: int, tail: Ints, head: Ints, cost: Ints, flow: Ints, capacity: Ints) -> Ints:
-    """Shortest distances from any node in the residual network of an optimal flow (all <= 0)."""
-    forward, backward = flow < capacity, flow > 0
-    start = np.concatenate((tail[forward], head[backward]))
-    end = np.concatenate((head[forward], tail[backward]))
-    length = np.concatenate((cost[forward], -cost[backward]))
-    order = stable_order(end)
-    start, end, length = start[order], end[order], length[order]
-    distance = np.zeros(nodes, dtype=np.int64)
-    if len(end) == 0:
-        return distance
-    first = np.flatnonzero(np.concatenate(([True], end[1:] != end[:-1])))
-    reached = end[first]
-    for _ in range(nodes + 1):
-        candidate = np.minimum.reduceat(distance[start] + length, first)
-        better = candidate < distance[reached]
-        if not better.any():
-            return distance
-        distance[reached[better]] = candidate[better]
-    raise RuntimeError("min-cost flow: a negative cycle in a flow reported as optimal")
-
-
 @dataclass
 class Squares:
-    """Convex costs ``weight * ((base + flow)**2 - base**2)`` on B bundles of arcs, in windows.
+    """Arcs with convex costs ``weight * ((base + flow)**2 - base**2)``. All arrays [B].
 
-    All arrays [B]. ``low`` and ``high`` bound the window in units of flow.
-    ``at``: its arcs in the network to which it was added last.
+    ``low`` and ``high``: the window in units of flow. ``at``: the arcs in the optimum of the
+    network for which it was minimised last.
     """
 
     tail: Ints
@@ -297,74 +130,210 @@ class Squares:
         self.low = np.clip(self.low, 0, self.capacity)
         self.high = np.clip(self.high, self.low, self.capacity)
 
-    def add_to(self, network: Network, layer: int) -> slice:
-        """Add the arcs: one per unit of the windows, then the linear ends below and above."""
-        count = np.arange(len(self.tail))
-        steps = self.high - self.low
-        bundle = np.repeat(count, steps)
-        step = np.arange(len(bundle)) - np.repeat(np.cumsum(steps) - steps, steps)
-        below = np.flatnonzero(self.low > 0)
-        above = np.flatnonzero(self.high < self.capacity)
-        self._below, self._above = below, above
-        self._bundle = np.concatenate((bundle, below, above))
-        number = np.concatenate(
-            (self.low[bundle] + step + 1, self.low[below], self.high[above] + 1)
-        )
-        size = np.concatenate(
-            (np.ones_like(bundle), self.low[below], (self.capacity - self.high)[above])
-        )
-        marginal = self.weight[self._bundle] * (2 * (self.base[self._bundle] + number) - 1)
-        self._size = size
-        self.at = network.arcs(
-            self.tail[self._bundle], self.head[self._bundle], size, {layer: marginal}
-        )
-        return self.at
 
-    def flows(self, per_arc: Ints) -> Ints:
-        """[B] flow of each bundle from the flow of its arcs."""
-        return np.bincount(self._bundle, per_arc, minlength=len(self.tail)).astype(np.int64)
+@dataclass(frozen=True)
+class Optimum:
+    """An optimal flow with, per layer, its value, its dual values and the face of all optima.
 
-    def bounds(self, face: Faces) -> tuple[Ints, Ints]:
-        """[B] least and greatest flow of each bundle within a face."""
-        count = len(self.tail)
-        least = np.bincount(self._bundle, self._size * (face == FULL), minlength=count)
-        slack = np.bincount(self._bundle, self._size * (face == FREE), minlength=count)
-        return least.astype(np.int64), (least + slack).astype(np.int64)
+    - ``tail``, ``head`` [A]: the arcs, those of the squares last; ``flow`` [A]
+    - ``values`` one per layer, without the squares
+    - ``distance`` [layers, nodes]: dual values
+    - ``low``, ``high`` [layers, A]: the range of the flow after this layer and those before it
+    - ``face`` [layers, A]: FREE, EMPTY or FULL, the same
+    """
 
-    def widen(self, face: Faces) -> bool:
-        """Grow the windows that some optimum may leave, according to the face of the bundles'
-        layer. Returns False when every optimum is inside all windows."""
-        ends = len(face) - len(self._below) - len(self._above)
-        face_below, face_above = np.split(face[ends:], [len(self._below)])
-        below = self._below[face_below != FULL]
-        above = self._above[face_above != EMPTY]
-        reach = 2 * (self.high - self.low) + 4
-        self.low[below] = np.maximum(0, self.low - reach)[below]
-        self.high[above] = np.minimum(self.capacity, self.high + reach)[above]
-        return len(below) + len(above) > 0
+    tail: Ints
+    head: Ints
+    flow: Ints
+    values: tuple[int, ...]
+    distance: Ints
+    low: Ints
+    high: Ints
+    face: Faces
 
 
-def minimise_squares(
+Check = Callable[[int, Ints], bool]
+"""Given a layer and its dual values: whether the network is not the right one yet."""
+
+
+def minimise(
     network: Network,
-    squares: Mapping[int, Squares],
+    squares: Mapping[int, Squares] | None = None,
     *,
     prove_last: bool = True,
     unfit: Check | None = None,
 ) -> Optimum | None:
-    """``minimise`` with convex costs by layer in addition to those of the network, which is not
-    changed. The windows grow until every optimum is inside."""
+    """The flow that minimises the costs one after the other, those of the ``squares`` by layer
+    included; None when infeasible. The network is not changed.
+
+    Without ``prove_last`` the dual values of the last cost are 0 and its face is that of the cost
+    before it, which saves the time to compute them. After a layer at which the network is
+    ``unfit``, those that follow are left out.
+    """
+    squares = squares or {}
+    network = network.copy()
+    for one in squares.values():
+        one.at = network.arcs(one.tail, one.head, one.capacity)
+    tail, head, capacity, cost = network.compiled()
+    layers, arcs = cost.shape
+    flow, low, high = np.zeros(arcs, dtype=np.int64), np.zeros(arcs, dtype=np.int64), capacity
+    distance = np.zeros((layers, network.nodes), dtype=np.int64)
+    lows, highs = (np.zeros((layers, arcs), dtype=np.int64) for _ in "lh")
+    solved = False
+    for layer in range(layers):
+        free = np.flatnonzero(low < high)
+        part = _free_arcs(tail, head, cost[layer], low, high, free, squares.get(layer))
+        convex = part.convex
+        # if all costs are 0, the current flow is optimal and no arc becomes fixed
+        if not solved or convex or part.cost.any():
+            found = flow[free] - low[free]
+            # the flow of the layer before is feasible; if it costs nothing, it is optimal, too
+            if not solved or convex or part.cost.min() < 0 or part.cost @ found > 0:
+                supply = network.supply.copy()
+                fixed = np.flatnonzero(low)
+                np.subtract.at(supply, tail[fixed], low[fixed])
+                np.add.at(supply, head[fixed], low[fixed])
+                guess = np.zeros_like(network.guess) if solved else network.guess
+                again = _solve(part, supply, guess)
+                if again is None:
+                    return None
+                flow = low.copy()
+                flow[free] += again
+                found = again
+            solved = True
+            if prove_last or layer < layers - 1:
+                distance[layer] = d = _distances(network.nodes, part.exact(), found)
+                difference = d[part.head] - d[part.tail]
+                low, high = low.copy(), high.copy()
+                high[free] = low[free] + part.cheaper(difference + 1)
+                low[free] += part.cheaper(difference)
+        lows[layer], highs[layer] = low, high
+        if unfit is not None and unfit(layer, distance[layer]):
+            break
+    face = np.where(lows < highs, FREE, np.where(highs > 0, FULL, EMPTY)).astype(np.int8)
+    values = tuple(int(v) for v in cost @ flow) if layers else ()
+    return Optimum(tail, head, flow, values, distance, lows, highs, face)
+
+
+def _free_arcs(
+    tail: Ints, head: Ints, cost: Ints, low: Ints, high: Ints, free: Ints, squares: Squares | None
+) -> Arcs:
+    """The arcs whose flow is not fixed, for flows on top of ``low``, with the cost of a layer."""
+    capacity = (high - low)[free]
+    arcs = Arcs.linear(tail[free], head[free], capacity, cost[free])
+    if squares is None:
+        return arcs
+    first = int(np.searchsorted(free, squares.at.start))
+    here = slice(first, int(np.searchsorted(free, squares.at.stop)))
+    of = free[here] - squares.at.start
+    fixed = low[free[here]]
+    weight, base, start, end = (np.zeros_like(capacity) for _ in "wbse")
+    start[:], end[:] = capacity, capacity
+    weight[here], base[here] = squares.weight[of], squares.base[of] + fixed
+    start[here] = np.clip(squares.low[of] - fixed, 0, capacity[here])
+    end[here] = np.clip(squares.high[of] - fixed, 0, capacity[here])
+    return Arcs(arcs.tail, arcs.head, capacity, arcs.cost, weight, base, start, end)
+
+
+def _solve(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
+    """[A] an optimal flow, or None when infeasible. Dual values and faces do not depend on which
+    optimum is found."""
+    if len(arcs.tail) == 0:
+        return None if supply.any() else np.zeros(0, dtype=np.int64)
+    method = _by_cost_scaling if len(arcs.tail) < _LARGE else _solve_large
     while True:
-        whole = network.copy()
-        for layer, one in squares.items():
-            one.add_to(whole, layer)
-        too_narrow = False
+        flow = method(arcs, supply, guess)
+        if flow is None:
+            return None
+        outside = arcs.outside(flow)
+        if not outside.any():
+            return flow
+        arcs = arcs.widened(outside)
 
-        def refused(layer: int, distance: Ints, face: Faces) -> bool:
-            nonlocal too_narrow
-            one = squares.get(layer)
-            too_narrow = one is not None and one.widen(face[one.at])
-            return too_narrow or (unfit is not None and unfit(layer, distance, face))
 
-        optimum = minimise(whole, prove_last=prove_last, unfit=refused)
-        if optimum is None or not too_narrow:
-            return optimum
+def _solve_large(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
+    """``_solve`` in these windows after reducing nodes and arcs, by the method that suits the
+    costs."""
+    feeder = _feeders(arcs, supply)[arcs.tail]
+    fed = np.flatnonzero(feeder >= 0)
+    feeder = feeder[fed]
+    start, price = arcs.tail.copy(), arcs.cost.copy()
+    start[fed], price[fed] = arcs.tail[feeder], arcs.cost[fed] + arcs.cost[feeder]
+    keep = np.ones(len(start), dtype=np.bool_)
+    keep[feeder] = False
+    # most nodes of a large network may have no free arc
+    used = np.zeros(len(supply), dtype=np.bool_)
+    used[start[keep]] = used[arcs.head[keep]] = True
+    if supply[~used].any():
+        return None
+    number = np.cumsum(used) - 1
+    fewer = replace(arcs, tail=number[start], head=number[arcs.head], cost=price).at(keep)
+    supply, guess = supply[used], guess[used]
+    found: Ints | None = None
+    try:
+        ends = np.concatenate((fewer.price(fewer.low), fewer.price(fewer.high + 1)))
+        if len(distinct(ends)) > _FEW:
+            raise TooManyRoundsError
+        found = cheapest_flow(fewer, supply, guess, _ROUNDS)
+    except TooManyRoundsError:
+        found = _by_cost_scaling(fewer, supply, guess)
+    if found is None:
+        return None
+    flow = np.zeros_like(arcs.tail)
+    flow[keep] = found
+    np.add.at(flow, feeder, flow[fed])
+    return flow
+
+
+def _feeders(arcs: Arcs, supply: Ints) -> Ints:
+    """[nodes] the only arc into a node, if it can carry all that leaves the node, or -1. Arcs that
+    leave such a node may start at the tail of its feeder, and the feeder is left out."""
+    nodes = len(supply)
+    feeder = np.full(nodes, -1)
+    feeder[arcs.head] = np.arange(len(arcs.head))
+    leaving = np.bincount(arcs.tail, arcs.capacity, minlength=nodes)
+    alone = (np.bincount(arcs.head, minlength=nodes) == 1) & (supply == 0)
+    alone &= (arcs.capacity[feeder] >= leaving) & (arcs.weight[feeder] == 0)
+    # of two such nodes in a row, keep the second
+    alone &= ~alone[arcs.tail[feeder]]
+    return np.where(alone, feeder, -1)
+
+
+def _by_cost_scaling(arcs: Arcs, supply: Ints, _: Ints) -> Ints | None:
+    """By OR-tools' cost scaling, in these windows."""
+    units, part = arcs.by_unit()
+    solver = SimpleMinCostFlow()
+    solver.add_arcs_with_capacity_and_unit_cost(units.tail, units.head, units.capacity, units.cost)
+    known = min(len(supply), solver.num_nodes())
+    if supply[known:].any():
+        return None
+    solver.set_nodes_supplies(np.arange(known), supply[:known])
+    status = solver.solve()
+    if status == solver.OPTIMAL:
+        flow = np.asarray(solver.flows(np.arange(len(part))), dtype=np.int64)
+        return np.bincount(part, flow, minlength=len(arcs.tail)).astype(np.int64)
+    if status in (solver.INFEASIBLE, solver.UNBALANCED):
+        return None
+    raise RuntimeError(f"min-cost flow: the solver answered {status!r}")
+
+
+def _distances(nodes: int, arcs: Arcs, flow: Ints) -> Ints:
+    """Shortest distances from any node in the residual network of an optimal flow (all <= 0)."""
+    more, last = arcs.next_unit(flow), arcs.last_unit(flow)
+    forward, backward = more[1] > 0, last[1] > 0
+    start = np.concatenate((arcs.tail[forward], arcs.head[backward]))
+    end = np.concatenate((arcs.head[forward], arcs.tail[backward]))
+    length = np.concatenate((more[0][forward], -last[0][backward]))
+    distance = np.zeros(nodes, dtype=np.int64)
+    some = np.flatnonzero(length < 0)
+    for _ in range(nodes + 1):
+        reach, to = distance[start[some]] + length[some], end[some]
+        closer = reach < distance[to]
+        if not closer.any():
+            return distance
+        to = to[closer]
+        np.minimum.at(distance, to, reach[closer])
+        changed = np.zeros(nodes, dtype=np.bool_)
+        changed[to] = True
+        some = np.flatnonzero(changed[start])
+    raise RuntimeError("min-cost flow: a negative cycle in a flow reported as optimal")

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.arcs import Arcs
 from partage.flow.sorting import distinct
 
 Ints = npt.NDArray[np.int64]
@@ -31,58 +32,50 @@ class TooManyRoundsError(Exception):
     """The paths have too many different lengths for this method."""
 
 
-def cheapest_flow(
-    tail: Ints,
-    head: Ints,
-    capacity: Ints,
-    cost: Ints,
-    supply: Ints,
-    guess: Ints,
-    rounds: int,
-) -> Ints | None:
-    """[A] an optimal flow for arcs [A] and the supply of every node; None when infeasible.
+def cheapest_flow(arcs: Arcs, supply: Ints, guess: Ints, rounds: int) -> Ints | None:
+    """[A] an optimal flow for the supply of every node; None when infeasible.
 
     ``guess`` [nodes]: initial potentials, 0 where nothing is known; better ones need fewer rounds.
     Raises TooManyRoundsError when it is not finished after ``rounds``.
     """
     if supply.sum() != 0:
         return None
-    # saturate arcs with negative reduced cost, so that none is left
     potential = guess.copy()
-    flow = np.where(cost + potential[tail] < potential[head], capacity, 0)
-    residual = _ResidualNetwork(tail, head, capacity, cost, flow, len(supply))
+    # take all units with negative reduced cost, so that none is left
+    flow = arcs.cheaper_in_windows(potential[arcs.head] - potential[arcs.tail])
+    residual = _ResidualNetwork(arcs, flow, len(supply))
     excess = supply.copy()
-    np.subtract.at(excess, tail, flow)
-    np.add.at(excess, head, flow)
+    np.subtract.at(excess, arcs.tail, flow)
+    np.add.at(excess, arcs.head, flow)
     while (excess > 0).any():
         if rounds == 0:
             raise TooManyRoundsError
         rounds -= 1
         if not _augment(residual, potential, excess):
             return None
-    return residual.flow()
+    return residual.flow
 
 
 class _ResidualNetwork:
-    """Every arc in both directions, ordered by tail, with its residual capacity."""
+    """Every arc in both directions, ordered by tail, with the cost of the next unit that way and
+    how many units have it."""
 
-    def __init__(
-        self, tail: Ints, head: Ints, capacity: Ints, cost: Ints, flow: Ints, nodes: int
-    ) -> None:
-        arcs = len(tail)
-        start = np.concatenate((tail, head))
+    def __init__(self, arcs: Arcs, flow: Ints, nodes: int) -> None:
+        self._arcs, self.flow = arcs, flow
+        count = len(flow)
+        start = np.concatenate((arcs.tail, arcs.head))
         # the solver tries the arcs of a node in this order: scrambled, ties are not biased
         order = _scrambled_order(start)
-        place = np.empty_like(order)
-        place[order] = np.arange(2 * arcs)
+        self._place = np.empty_like(order)
+        self._place[order] = np.arange(2 * count)
         self.nodes = nodes
         self.first = np.concatenate(([0], np.cumsum(np.bincount(start, minlength=nodes))))
         self.tail = start[order]
-        self.head = np.concatenate((head, tail))[order]
-        self.cost = np.concatenate((cost, -cost))[order]
-        self.residual_capacity = np.concatenate((capacity - flow, flow))[order]
-        self.reverse = np.concatenate((place[arcs:], place[:arcs]))[order]
-        self._reverse_of = place[arcs:]
+        self.head = np.concatenate((arcs.head, arcs.tail))[order]
+        self._of = order
+        (price, more), (saved, back) = arcs.next_unit(flow), arcs.last_unit(flow)
+        self.cost = np.concatenate((price, -saved))[order]
+        self.residual_capacity = np.concatenate((more, back))[order]
 
     def leaving(self, nodes: Ints) -> Ints:
         """The arcs that leave these nodes and have residual capacity."""
@@ -94,12 +87,16 @@ class _ResidualNetwork:
 
     def push(self, arc: Ints, amount: Ints) -> None:
         """Route ``amount`` over different arcs."""
-        self.residual_capacity[arc] -= amount
-        self.residual_capacity[self.reverse[arc]] += amount
-
-    def flow(self) -> Ints:
-        """[A] flow per arc, in the order given."""
-        return np.asarray(self.residual_capacity[self._reverse_of], dtype=np.int64)
+        count = len(self.flow)
+        of = self._of[arc]
+        ahead = of < count
+        of = np.where(ahead, of, of - count)
+        np.add.at(self.flow, of, np.where(ahead, amount, -amount))
+        arcs, flow = self._arcs.at(of), self.flow[of]
+        there, back = self._place[of], self._place[of + count]
+        self.cost[there], self.residual_capacity[there] = arcs.next_unit(flow)
+        saved, self.residual_capacity[back] = arcs.last_unit(flow)
+        self.cost[back] = -saved
 
 
 def _augment(residual: _ResidualNetwork, potential: Ints, excess: Ints) -> bool:

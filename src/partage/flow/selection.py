@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import Network, Optimum, Squares, minimise, minimise_squares
+from partage.flow.network import Network, Optimum, Squares, minimise
 from partage.flow.picking import cheapest_picks
 
 Ints = npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ def pick_slots(item: Ints, slot: Ints, items: int, base: Ints, change: Ints) -> 
     network.supply[sink] = -items
     network.guess[sink] = 2 * fair - 1
     arcs = network.arcs(item, items + slot, 1, {1: change})
-    optimum = minimise_squares(network, {0: squares}, prove_last=False)
+    optimum = minimise(network, {0: squares}, prove_last=False)
     assert optimum is not None, "every item has an option"
     distance = optimum.distance[0]
     picked = np.flatnonzero(optimum.flow[arcs] > 0)
@@ -115,7 +115,7 @@ def pick_pairs(
     network.supply[items + options :] = -quota
     network.guess[items + options :] = 2 * level + 1
     arcs = network.arcs(item, items + option, 1, dict(enumerate(changes, start=1)))
-    optimum = minimise_squares(network, {0: squares}, prove_last=not changes)
+    optimum = minimise(network, {0: squares}, prove_last=not changes)
     if optimum is None:
         return None
     return _picks_and_prices(optimum, item, arcs, items, options)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.streams.tasks import MARGIN, Tasks
-from partage.flow.network import Network, Squares, minimise_squares
+from partage.flow.network import Network, Squares, minimise
 from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
@@ -72,8 +72,6 @@ def place_standbys(
     base.arcs(np.arange(len(chosen)), np.full(len(chosen), sink), copies, {0: 1})
     cost = (~tasks.holds).astype(np.int64) if placement_cost is None else placement_cost
     taken = base.arcs(above, processes_at + proc, 1, {layers - 1: cost[chosen][row, proc]})
-    for level, convex in enumerate(parts):
-        convex.add_to(base, 1 + level)
     runs = np.bincount(active[active != NO_MEMBER], minlength=processes)
     wanted = min(copies, processes - 1) * len(chosen)
     guess = (int(runs.sum()) + wanted) * tasks.threads / len(tasks.process) - runs
@@ -86,7 +84,7 @@ def place_standbys(
         low=np.floor(guess).astype(np.int64) - MARGIN,
         high=np.ceil(guess).astype(np.int64) + MARGIN,
     )
-    optimum = minimise_squares(base, {levels + 1: load})
+    optimum = minimise(base, dict(enumerate((*parts, load), start=1)))
     if optimum is None:
         raise AssertionError("a standby without a process has its own arc to the sink")
     held = optimum.flow[taken] > 0

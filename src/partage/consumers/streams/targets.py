@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from partage.consumers.streams.tasks import Tasks, squares_near
 from partage.consumers.streams.threads import TaskGroups
-from partage.flow.network import Network, Squares, minimise_squares
+from partage.flow.network import Network, Squares, minimise
 from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
@@ -196,7 +196,7 @@ class _TaskNetwork:
             else:
                 base.arcs(arcs.tail, arcs.head, arcs.capacity)
         prove_last = isinstance(criteria[-1], Even)  # whether it is inside its windows
-        optimum = minimise_squares(base, squares, prove_last=prove_last)
+        optimum = minimise(base, squares, prove_last=prove_last)
         if optimum is None:
             raise AssertionError("every class has an open process")
         return optimum.flow[direct], optimum.flow[hub]

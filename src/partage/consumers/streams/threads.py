@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.streams.tasks import Tasks, squares_near
-from partage.flow.network import Network, minimise_squares
+from partage.flow.network import Network, minimise
 from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
@@ -50,7 +50,7 @@ class TaskGroups:
             np.ones(threads, dtype=np.int64),
             np.full(threads, int(self.count.sum())),
         )
-        optimum = minimise_squares(base, {0: even}, prove_last=False)
+        optimum = minimise(base, {0: even}, prove_last=False)
         if optimum is None:
             raise AssertionError("every process has a thread for the tasks that it runs")
         stay, come = np.zeros_like(self.had), np.zeros_like(self.had)

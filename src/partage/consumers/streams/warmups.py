@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.streams.tasks import Tasks, squares_near
-from partage.flow.network import Network, minimise_squares
+from partage.flow.network import Network, minimise
 from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
@@ -174,7 +174,7 @@ def _while_waiting(
         np.full(processes, len(rows)),
     )
     even.base = load
-    optimum = minimise_squares(base, {0: even})
+    optimum = minimise(base, {0: even})
     if optimum is None:
         raise AssertionError("the process with the smallest lag may run the task")
     found = optimum.flow[taken] > 0

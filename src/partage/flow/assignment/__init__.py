@@ -205,7 +205,7 @@ def fairest_loads(problem: AssignmentProblem) -> Ints:
     assert solved is not None
     assert solved.load_squares is not None
     squares = solved.load_squares
-    return squares.base + squares.flows(solved.optimum.flow[squares.at])
+    return squares.base + solved.optimum.flow[squares.at]
 
 
 def _remainder(problem: AssignmentProblem, slots: Ints, again: Bools) -> AssignmentProblem:

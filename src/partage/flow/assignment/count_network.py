@@ -20,7 +20,7 @@ from partage.flow.network import (
     Network,
     Optimum,
     Squares,
-    minimise_squares,
+    minimise,
 )
 from partage.flow.sorting import counted
 
@@ -134,7 +134,7 @@ class ColumnGeneration:
         """Solve the network as laid out; False when infeasible."""
         raise NotImplementedError
 
-    def columns_missing(self, layer: int, distance: Ints, _: Faces) -> bool:
+    def columns_missing(self, layer: int, distance: Ints) -> bool:
         """Whether columns left out would lower the first cost; the layers after it can wait."""
         if layer or self.included is None:
             return False
@@ -359,7 +359,7 @@ class CountNetwork(ColumnGeneration):
         self.guess(base)
         bundles = ((SPREAD, self.spread_squares), (LOAD, self.load_squares))
         squares = {self.layers.index(cost): one for cost, one in bundles if one is not None}
-        optimum = minimise_squares(
+        optimum = minimise(
             base, squares, prove_last=self.layers[-1] != DRIFT, unfit=self.columns_missing
         )
         if optimum is None:
@@ -416,7 +416,8 @@ class CountNetwork(ColumnGeneration):
         own[kind[groups.own[0]], groups.own[1]] = face[self.own_arcs]
         new[kind[self.new_at[0]], self.new_at[1]] = face[self.new_arcs]
         least, _ = problem.load_bounds
-        low, high = (least + n for n in self.load_squares.bounds(face[self.load_squares.at]))
+        loads = self.load_squares.at
+        low, high = (least + n[layer, loads] for n in (self.optimum.low, self.optimum.high))
         violating = np.zeros(zone.shape, dtype=np.bool_)
         violating[kind] = groups.violating
         return Face(zone, stay, own, new, violating, low, high)

@@ -32,7 +32,7 @@ from partage.flow.assignment.count_network import (
 )
 from partage.flow.assignment.disaggregation import Counts
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
-from partage.flow.network import FREE, FULL, Network, Squares, minimise_squares
+from partage.flow.network import FREE, FULL, Network, Squares, minimise
 from partage.flow.sorting import counted, numbered, stable_order
 
 Ints = npt.NDArray[np.int64]
@@ -392,7 +392,7 @@ class ItemNetwork(ColumnGeneration):
         network = self.network()
         self.squares = self.guess(network)
         layers = {self.layers.index(cost): one for cost, one in self.squares.items()}
-        optimum = minimise_squares(
+        optimum = minimise(
             network, layers, prove_last=self.layers[-1] != DRIFT, unfit=self.columns_missing
         )
         if optimum is None:
@@ -404,9 +404,8 @@ class ItemNetwork(ColumnGeneration):
 
     def loads(self) -> tuple[Ints, Ints]:
         """[E] the least and the greatest load over all optima, without base."""
-        load, (least, _) = self.squares[LOAD], self.problem.load_bounds
-        low, high = load.bounds(self.optimum.face[-1, load.at])
-        return least + low, least + high
+        at, (least, _) = self.squares[LOAD].at, self.problem.load_bounds
+        return least + self.optimum.low[-1, at], least + self.optimum.high[-1, at]
 
     def _flow(self, arcs: _Arcs) -> Ints:
         return np.asarray(self.optimum.flow[arcs.at] + arcs.fixed, dtype=np.int64)

@@ -121,7 +121,7 @@ class _TradeNetwork(CountNetwork):
         """[E] loads of a flow over the arcs."""
         squares = self.load_squares
         assert squares is not None
-        return squares.base + squares.flows(flow[squares.at])
+        return squares.base + flow[squares.at]
 
 
 def _solved(network: _TradeNetwork, price: int) -> Trade:
