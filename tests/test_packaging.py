@@ -24,7 +24,7 @@ import partage
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 300
-MOST_CODE_BYTES, MOST_BYTES = 1_250_000, 5_000_000
+MOST_CODE_BYTES, MOST_BYTES = 1_400_000, 5_000_000
 """Of the wheel without the bundled data, and with it."""
 
 UV = shutil.which("uv") or shutil.which(ROOT / ".tools" / "bin" / "uv")

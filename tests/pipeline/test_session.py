@@ -31,6 +31,7 @@ from partage.cli.arguments import SparkOptions
 from partage.errors import InputError, PartageError
 from partage.pipeline.session import (
     _check_listening,
+    _own_interrupts,
     _properties_file,
     _users_defaults,
     is_secret,
@@ -272,6 +273,19 @@ def restore_a_setting_after_an_interrupt() -> None:
 def test_what_fails_after_an_interrupt_is_the_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt):
         restore_a_setting_after_an_interrupt()
+
+
+class Interrupted:
+    """Python prints what is raised here, as in a function that it calls when it forks."""
+
+    def __del__(self) -> None:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_that_python_ignores_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), _own_interrupts():
+        Interrupted()
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

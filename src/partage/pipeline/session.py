@@ -499,15 +499,32 @@ def _opening(url: str) -> Iterator[None]:
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
     """Keep the handler of Ctrl-C that was there: pyspark's would talk to Java in the midst of
-    another call to it, which fails and logs tracebacks. Closing the session cancels its jobs."""
+    another call to it, which fails and logs tracebacks. Closing the session cancels its jobs.
+
+    A Ctrl-C that comes while Python forks, to start Java, is ignored by Python, which prints a
+    traceback; here it counts.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can set handlers
         return
-    before = signal.getsignal(signal.SIGINT)
+    before, shown = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    interrupted = False
+
+    def ignored(error: sys.UnraisableHookArgs) -> None:
+        nonlocal interrupted
+        if issubclass(error.exc_type, KeyboardInterrupt):
+            interrupted = True
+        else:
+            shown(error)
+
+    sys.unraisablehook = ignored
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = shown
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 class _NoTracebacks(logging.Filter):
