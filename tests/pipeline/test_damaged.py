@@ -108,3 +108,23 @@ def test_a_file_that_cannot_be_opened_is_not_damaged(spark: Any, tmp_path: Path)
     with pytest.raises(InputError) as caught, spark_errors():
         frame.count()
     assert not isinstance(caught.value, DamagedFileError)
+
+
+def test_a_schema_that_another_program_copied_is_named(spark: Any, tmp_path: Path) -> None:
+    """As PyArrow does with what Spark wrote: the type of the timestamps is not that of the file."""
+    table = pa.Table.from_pylist(ROWS[:3])
+    moment = pa.array([1_000_000_000] * 3, pa.timestamp("ns"))
+    table = table.set_column(3, "timestamp", moment)
+    kinds = dict.fromkeys(table.schema.names, "long")
+    kinds |= {"topic": "string", "timestamp": "timestamp", "key": "string"}
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in kinds.items()
+    ]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    table = table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": schema})
+    file = tmp_path / "a.parquet"
+    pq.write_table(table, file)
+    with pytest.raises(DamagedFileError, match=r"a\.parquet: column timestamp is INT64 where the"):
+        write_profile(spark, [str(file)], tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -180,6 +180,11 @@ _DAMAGED = re.compile(
 )
 """What Spark writes about damaged files, and about others that cannot be read."""
 
+_OTHER_TYPE = re.compile(
+    r"Parquet column \[(\S+)\]\. Expected Spark type (\S+), actual Parquet type (\S+)\."
+)
+"""What it writes about a column that has another type than the schema in the file's metadata."""
+
 _NOT_DAMAGED = re.compile(
     "FILE_NOT_EXIST|FileNotFound|Permission|Access ?(Control|Denied)|Forbidden|UnknownHost|Connect"
     "|[Tt]imed ?out|Timeout"
@@ -262,6 +267,12 @@ def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
         if "FAILED_READ_FILE" in text and ":" in file.rpartition("/")[2]:
             problem = "cannot be read: Spark does not accept a colon in a file name"
             raise InputError(file, problem) from None
+        if other := _OTHER_TYPE.search(text):
+            raise DamagedFileError(
+                named[1] if named else file,
+                f"column {other[1]} is {other[3]} where the schema of Spark in its metadata says "
+                f"{other[2]}: write the file without that metadata, which another program copied",
+            ) from None
         if _DAMAGED.search(text):
             messages = "\n".join(one for one in text.splitlines() if not _STACK.match(one))
             kind = InputError if _NOT_DAMAGED.search(messages) else DamagedFileError
