@@ -286,14 +286,17 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
 
 
 def _feeders(arcs: Arcs, supply: Ints) -> Ints:
-    """[nodes] the only arc into a node, if it can carry all that leaves the node, or -1. Arcs that
-    leave such a node may start at the tail of its feeder, and the feeder is left out."""
+    """[nodes] the only arc into a node, if it can carry all that leaves the node, or all that comes
+    to the tail of the arc; or -1. Arcs that leave such a node may start at the tail of its feeder,
+    and the feeder is left out."""
     nodes = len(supply)
     feeder = np.full(nodes, -1)
     feeder[arcs.head] = np.arange(len(arcs.head))
     leaving = np.bincount(arcs.tail, arcs.capacity, minlength=nodes)
+    coming = np.bincount(arcs.head, arcs.capacity, minlength=nodes) + np.maximum(supply, 0)
     alone = (np.bincount(arcs.head, minlength=nodes) == 1) & (supply == 0)
-    alone &= (arcs.capacity[feeder] >= leaving) & (arcs.weight[feeder] == 0)
+    carried = np.minimum(leaving, coming[arcs.tail[feeder]])
+    alone &= (arcs.capacity[feeder] >= carried) & (arcs.weight[feeder] == 0)
     # of two such nodes in a row, keep the second
     alone &= ~alone[arcs.tail[feeder]]
     return np.where(alone, feeder, -1)

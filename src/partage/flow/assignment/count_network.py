@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
 from partage.flow.network import (
-    EMPTY,
     FREE,
     FULL,
     Faces,
@@ -22,10 +21,11 @@ from partage.flow.network import (
     Squares,
     minimise,
 )
-from partage.flow.sorting import counted
+from partage.flow.sorting import counted, numbered
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 ALL_PAIRS = 2_000_000
 """Up to this many pairs of group and slot, all are laid out."""
@@ -147,8 +147,34 @@ class ColumnGeneration:
         raise NotImplementedError
 
 
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The (family, slot) that the network leads to, C of them.
+
+    - ``key`` [C]: ``family * slots + slot``, ascending
+    - ``tail`` [C]: the node from which the slot is reached: that of the cell, or, for ``direct``
+      ones, that of the only (group, zone) that leads to it
+    - ``base``, ``free`` [C]: items that it has in any case, and the most that come on top of them
+    - ``held`` [C]: items that it has today
+    - ``of_own``, ``of_new``, ``of_fixed``: the cell of each arc
+    """
+
+    key: Ints
+    direct: Bools
+    tail: Ints
+    base: Ints
+    free: Ints
+    held: Ints
+    of_own: Ints
+    of_new: Ints
+    of_fixed: Ints
+
+
 class CountNetwork(ColumnGeneration):
     """The network of one resolution and its optimum.
+
+    A (family, slot) that only one (group, zone) leads to has no node: the group keeps what it has
+    there before it takes more, so one arc with the convex cost stands for both.
 
     ``own_flow``: items kept per entry of ``groups.own``; ``new_at``, ``new_flow``: the (group,
     slot) pairs laid out for new items, and how many each takes.
@@ -156,21 +182,15 @@ class CountNetwork(ColumnGeneration):
 
     def __init__(self, groups: Groups, layers: tuple[str, ...], within: Face | None) -> None:
         self.groups, self.layers, self.within = groups, layers, within
-        problem = groups.problem
-        g, e, z = groups.groups, problem.slots, problem.zones
+        g, e, z = groups.groups, groups.problem.slots, groups.problem.zones
         self.zone_node = g + np.arange(g * z).reshape(g, z)
         self.stay_node = self.zone_node + g * z
-        at = g + 2 * g * z
-        self.slot_node = at + np.arange(e)
-        self.sink = at + e
-        at += e + 1
-        families = len(problem.family_base)
-        self.spread_node = (
-            at + np.arange(families * e).reshape(families, e) if groups.spread else None
-        )
-        self.nodes = at + (families * e if groups.spread else 0)
+        self.slot_node = g + 2 * g * z + np.arange(e)
+        self.sink = g + 2 * g * z + e
+        self.violating = groups.violating if within is None else within.violating[groups.kind]
         self.load_squares: Squares | None = None
         self.spread_squares: Squares | None = None
+        self.cells: _Cells | None = None
 
     # -- layout
 
@@ -180,13 +200,18 @@ class CountNetwork(ColumnGeneration):
     def network(self) -> Network:
         """All arcs but those of the convex costs, whose windows may have to grow."""
         groups, within = self.groups, self.within
-        network = Network(self.nodes, len(self.layers))
+        self._find_arcs()
+        nodes = self.sink + 1
+        if groups.spread:
+            self.cells = self._find_cells(nodes)
+            nodes += int((~self.cells.direct).sum())
+        network = Network(nodes, len(self.layers))
         demand = groups.problem.demands[groups.kind] * groups.count
         network.supply[: groups.groups] = demand
         network.supply[self.sink] = -int(demand.sum())
         self._lay_zones(network)
-        violating = self._lay_stays(network)
-        self._lay_own_slots(network, violating)
+        self._lay_stays(network)
+        self._lay_own_slots(network)
         self._lay_new_slots(network)
         if within is None:
             network.push(self.slot_node, self.sink, groups.problem.load_bounds[0])
@@ -194,6 +219,77 @@ class CountNetwork(ColumnGeneration):
             network.push(self.slot_node, self.sink, within.low)
             network.arcs(self.slot_node, self.sink, within.high - within.low)
         return network
+
+    def _find_arcs(self) -> None:
+        """``own_fixed``, ``own_free``: items of each entry of ``groups.own`` that stay, or may;
+        ``new_at``, ``new_free``, ``fixed_at``, ``new_fixed``: the same for new items."""
+        groups, within = self.groups, self.within
+        own_group, own_slot, own_count = groups.own
+        state = np.full((len(groups.problem.demands), groups.problem.slots), FREE, dtype=np.int8)
+        own = state[groups.kind[own_group], own_slot]
+        if within is not None:
+            own, state = within.own[groups.kind[own_group], own_slot], within.new
+        self.own_fixed = np.where(own == FULL, own_count, 0)
+        self.own_free = np.where(own == FREE, own_count, 0)
+        free, taken = ((state == one)[groups.kind] for one in (FREE, FULL))
+        # where all items of the group have the slot, none can take it
+        every = own_count == groups.count[own_group]
+        free[own_group[every], own_slot[every]] = taken[own_group[every], own_slot[every]] = False
+        self.left_out = np.zeros_like(free)
+        if self.included is not None:
+            self.left_out = free & ~self.included
+            free &= self.included
+        self.new_at, self.new_free = self._without(free)
+        self.fixed_at, self.new_fixed = self._without(taken)
+
+    def _without(self, some: Bools) -> tuple[tuple[Ints, Ints], Ints]:
+        """The (group, slot) marked in ``some`` [G, E], and how many of the group's items do not
+        have the slot."""
+        slots = self.groups.problem.slots
+        own_group, own_slot, own_count = self.groups.own
+        group, slot = np.nonzero(some)
+        key = group * slots + slot
+        place = np.searchsorted(key, own_group * slots + own_slot)
+        here = np.flatnonzero(place < len(key))
+        here = here[key[place[here]] == (own_group * slots + own_slot)[here]]
+        number = self.groups.count[group]
+        number[place[here]] -= own_count[here]
+        return (group, slot), number
+
+    def _find_cells(self, first_node: int) -> _Cells:
+        groups, problem = self.groups, self.groups.problem
+        ends = [(groups.own[0], groups.own[1]), self.new_at, self.fixed_at]
+        key = [groups.family[group] * problem.slots + slot for group, slot in ends]
+        cells, _, of = numbered(np.concatenate(key))
+        of_own, of_new, of_fixed = np.split(of, np.cumsum([len(one) for one in key[:2]]))
+
+        def sums(*parts: tuple[Ints, Ints]) -> Ints:
+            total = np.zeros(len(cells), dtype=np.int64)
+            for at, amount in parts:
+                total += np.bincount(at, amount, minlength=len(cells)).astype(np.int64)
+            return total
+
+        family, slot = np.divmod(cells, problem.slots)
+        zone = problem.zone_of[slot]
+        alone = np.bincount(groups.family, minlength=len(problem.family_base)) == 1
+        group = np.zeros(len(alone), dtype=np.int64)
+        group[groups.family] = np.arange(groups.groups)
+        direct = alone[family] & ~self.violating[group[family], zone]
+        if MOVES in self.layers:  # which the two arcs cost differently
+            direct[:] = False
+        node = first_node + np.cumsum(~direct) - 1
+        fixed = sums((of_own, self.own_fixed), (of_fixed, self.new_fixed))
+        return _Cells(
+            key=cells,
+            direct=direct,
+            tail=np.where(direct, self.zone_node[group[family], zone], node),
+            base=problem.family_base.reshape(-1)[cells] + fixed,
+            free=sums((of_own, self.own_free), (of_new, self.new_free)),
+            held=problem.family_base.reshape(-1)[cells] + sums((of_own, groups.own[2])),
+            of_own=of_own,
+            of_new=of_new,
+            of_fixed=of_fixed,
+        )
 
     def _lay_zones(self, network: Network) -> None:
         """group -> (group, zone): between least and most slots per item."""
@@ -214,106 +310,83 @@ class CountNetwork(ColumnGeneration):
             network.arcs(tail, self.zone_node.ravel(), drift.ravel(), self._layer(DRIFT, 1))
         self.zone_arcs = network.arcs(tail, self.zone_node.ravel(), (slack - drift).ravel())
 
-    def _lay_stays(self, network: Network) -> Bools:
-        """(group, zone) -> (group, zone, stay) where the zone rule forces items to give up slots.
-        Returns where that is, [G, Z]."""
-        groups, within = self.groups, self.within
-        violating, state = groups.violating, np.full(groups.violating.shape, FREE, dtype=np.int8)
+    def _lay_stays(self, network: Network) -> None:
+        """(group, zone) -> (group, zone, stay) where the zone rule forces items to give up
+        slots."""
+        groups, within, violating = self.groups, self.within, self.violating
+        state = np.full(violating.shape, FREE, dtype=np.int8)
         if within is not None:
-            violating, state = within.violating[groups.kind], within.stay[groups.kind]
+            state = within.stay[groups.kind]
         self.stay_at = np.nonzero(violating)
         tail, head, limit = (of[violating] for of in (self.zone_node, self.stay_node, groups.stay))
         state = state[violating]
         network.push(tail, head, np.where(state == FULL, limit, 0))
         self.stay_arcs = network.arcs(tail, head, np.where(state == FREE, limit, 0))
-        return violating
 
-    def _lay_own_slots(self, network: Network, violating: Bools) -> None:
+    def _lay_own_slots(self, network: Network) -> None:
         """-> [(family, slot)] or slot: items kept."""
-        group, slot, count = self.groups.own
+        group, slot, _ = self.groups.own
         zone = self.groups.problem.zone_of[slot]
-        tail = np.where(
-            violating[group, zone], self.stay_node[group, zone], self.zone_node[group, zone]
-        )
-        head = self._head(group, slot)
-        state = np.full(len(group), FREE, dtype=np.int8)
-        if self.within is not None:
-            state = self.within.own[self.groups.kind[group], slot]
-        self.own_fixed = np.where(state == FULL, count, 0)
+        stays = self.violating[group, zone]
+        tail = np.where(stays, self.stay_node[group, zone], self.zone_node[group, zone])
+        head, laid = self._heads(slot, None if self.cells is None else self.cells.of_own)
         network.push(tail, head, self.own_fixed)
-        self.own_arcs = network.arcs(tail, head, np.where(state == FREE, count, 0))
+        self.own_laid = laid
+        self.own_arcs = network.arcs(tail[laid], head[laid], self.own_free[laid])
 
     def _lay_new_slots(self, network: Network) -> None:
         """-> [(family, slot)] or slot: new items."""
-        groups, problem, within = self.groups, self.groups.problem, self.within
-        own_group, own_slot, own_count = groups.own
-        count = np.repeat(groups.count[:, None], problem.slots, axis=1)
-        count[own_group, own_slot] -= own_count
-        taken = np.zeros(count.shape, dtype=np.bool_)
-        if within is not None:
-            count[within.new[groups.kind] == EMPTY] = 0
-            taken = (within.new[groups.kind] == FULL) & (count > 0)
-        self.new_fixed = np.where(taken, count, 0)
-        free = np.where(taken, 0, count)
-        group, slot = np.nonzero(self.new_fixed)
-        tail, head = self.zone_node[group, problem.zone_of[slot]], self._head(group, slot)
-        network.push(tail, head, self.new_fixed[group, slot])
-        self.left_out = np.zeros(free.shape, dtype=np.bool_)
-        if self.included is not None:
-            self.left_out = (free > 0) & ~self.included
-            free[self.left_out] = 0
-        group, slot = self.new_at = np.nonzero(free)
-        tail, head = self.zone_node[group, problem.zone_of[slot]], self._head(group, slot)
-        self.new_arcs = network.arcs(tail, head, free[group, slot], self._layer(MOVES, 1))
+        cells, zone_of = self.cells, self.groups.problem.zone_of
+        group, slot = self.fixed_at
+        head, _ = self._heads(slot, None if cells is None else cells.of_fixed)
+        network.push(self.zone_node[group, zone_of[slot]], head, self.new_fixed)
+        group, slot = self.new_at
+        head, laid = self._heads(slot, None if cells is None else cells.of_new)
+        tail = self.zone_node[group, zone_of[slot]]
+        cost = self._layer(MOVES, 1)
+        self.new_laid = laid
+        self.new_arcs = network.arcs(tail[laid], head[laid], self.new_free[laid], cost)
 
-    def _head(self, group: Ints, slot: Ints) -> Ints:
-        if self.spread_node is None:
-            return self.slot_node[slot]
-        return np.asarray(self.spread_node[self.groups.family[group], slot], dtype=np.int64)
+    def _heads(self, slot: Ints, of: Ints | None) -> tuple[Ints, Ints]:
+        """Where arcs to slots lead, given their cells, and which of them are laid out: not those
+        of direct cells."""
+        if self.cells is None or of is None:
+            return self.slot_node[slot], np.arange(len(slot))
+        direct = self.cells.direct[of]
+        head = np.where(direct, self.slot_node[slot], self.cells.tail[of])
+        return head, np.flatnonzero(~direct)
 
     def guess(self, network: Network) -> None:
         """The convex costs, with windows around an estimate, and estimated dual values."""
-        groups, problem = self.groups, self.groups.problem
+        groups, problem, cells = self.groups, self.groups.problem, self.cells
         if self.within is None:
             self.load_squares = load_squares(problem, self.slot_node, self.sink)
-        if self.spread_node is None:
+        if cells is None:
             return
-        families = len(problem.family_base)
-        _, head, capacity, _ = network.compiled()
-        place = head - self.spread_node[0, 0]
-        into = (place >= 0) & (capacity > 0)
-        slack = np.bincount(place[into], capacity[into], minlength=families * problem.slots)
-        fixed = np.zeros((families, problem.slots), dtype=np.int64)
-        own_group, own_slot, own_count = groups.own
-        np.add.at(fixed, (groups.family[own_group], own_slot), self.own_fixed)
-        np.add.at(fixed, groups.family, self.new_fixed)
-        held = np.zeros_like(fixed)
-        np.add.at(held, (groups.family[own_group], own_slot), own_count)
-        total = np.bincount(problem.family, problem.demand, minlength=families)
+        total = np.bincount(problem.family, problem.demand, minlength=len(problem.family_base))
         even = (total + problem.family_base.sum(axis=1)) / problem.slots
+        family, slot = np.divmod(cells.key, problem.slots)
+        noded = ~cells.direct
         if self.layers[0] == SPREAD:
             # marginal cost of the last unit of an evenly spread family
-            last = (2 * np.floor(even).astype(np.int64) + 1)[groups.family]
-            network.guess[: groups.groups] = -last
+            last = 2 * np.floor(even).astype(np.int64) + 1
+            network.guess[: groups.groups] = -last[groups.family]
             for nodes in (self.zone_node, self.stay_node):
-                network.guess[nodes] = -last[:, None]
-            network.guess[self.spread_node[groups.family]] = -last[:, None]
+                network.guess[nodes] = -last[groups.family, None]
+            network.guess[cells.tail[noded]] = -last[family[noded]]
         # fixed flow also passes through its (family, slot) node
-        passed = np.flatnonzero(fixed)
-        amount = fixed.ravel()[passed]
-        network.push(
-            self.spread_node.ravel()[passed], self.slot_node[passed % problem.slots], amount
-        )
-        at = np.flatnonzero(slack > 0)
-        base = (problem.family_base + fixed).ravel()[at]
-        held_at = held.ravel()[at] - fixed.ravel()[at]
-        even_at = np.ceil(even)[at // problem.slots].astype(np.int64) - base
+        passed = np.flatnonzero(noded)
+        fixed = cells.base[passed] - problem.family_base.reshape(-1)[cells.key[passed]]
+        network.push(cells.tail[passed], self.slot_node[slot[passed]], fixed)
+        self.cells_laid = at = np.flatnonzero(cells.free > 0)
+        held_at = (cells.held - cells.base)[at]
+        even_at = np.ceil(even)[family[at]].astype(np.int64) - cells.base[at]
         self.spread_squares = Squares(
-            tail=self.spread_node.ravel()[at],
-            head=self.slot_node[at % problem.slots],
-            capacity=slack[at].astype(np.int64),
-            weight=np.ones(len(at), dtype=np.int64),
-            base=base,
+            tail=cells.tail[at],
+            head=self.slot_node[slot[at]],
+            capacity=cells.free[at],
+            weight=np.ones_like(at),
+            base=cells.base[at],
             low=np.minimum(held_at, even_at) - 2,
             high=np.maximum(held_at, even_at) + 2,
         )
@@ -329,29 +402,34 @@ class CountNetwork(ColumnGeneration):
         groups, problem = self.groups, self.groups.problem
         own_group, own_slot, own_count = groups.own
         held = problem.family_base.copy()
-        np.add.at(held, (groups.family[own_group], own_slot), own_count)
-        missing = problem.demands[groups.kind] * groups.count
-        missing -= np.bincount(own_group, own_count, minlength=groups.groups).astype(np.int64)
+        np.add.at(held.reshape(-1), groups.family[own_group] * problem.slots + own_slot, own_count)
         assert self.within is not None
-        open_ = (self.within.new == FREE)[groups.kind]
-        return emptiest(problem, held[groups.family], missing, open_, self.within.high)
+        open_, most = (self.within.new == FREE)[groups.kind], self.within.high
+        stay = np.bincount(own_group, own_count * kept_share(problem, most)[own_slot])
+        taken = (problem.demands[groups.kind] * groups.count).astype(np.float64)
+        taken[: len(stay)] -= stay
+        return emptiest(problem, held[groups.family], taken, open_, most)
 
     def _improving(self, distance: Ints) -> Bools:
         """[G, E] columns left out that would lower the first cost."""
         reduced = distance[self.zone_node][:, self.groups.problem.zone_of]
-        return np.asarray(self.left_out & (reduced < self._cells(distance)[self.groups.family]))
+        return np.asarray(
+            self.left_out & (reduced < self._cell_duals(distance)[self.groups.family])
+        )
 
-    def _cells(self, distance: Ints) -> Ints:
-        """[F, E] dual values of (family, slot) in the first layer; where no arc leads there, the
-        marginal cost of its first unit."""
-        groups, problem = self.groups, self.groups.problem
-        assert self.spread_node is not None
-        assert self.spread_squares is not None
-        fixed = problem.family_base.copy()
-        np.add.at(fixed, (groups.family[groups.own[0]], groups.own[1]), self.own_fixed)
-        np.add.at(fixed, groups.family, self.new_fixed)
-        tail = self.spread_squares.tail
-        return first_duals(distance, self.slot_node, self.spread_node, tail, fixed)
+    def _cell_duals(self, distance: Ints) -> Ints:
+        """[F, E] dual values of (family, slot) in the layer of spread: those of their nodes; where
+        there is none, such ones as fit those of both ends of the arc; where no arc leads, the
+        marginal cost of a first unit."""
+        problem, cells = self.groups.problem, self.cells
+        assert cells is not None
+        slot = distance[self.slot_node][cells.key % problem.slots]
+        through = distance[cells.tail]
+        full = slot - (2 * (cells.base + cells.free) - 1)
+        through = np.where(cells.direct, np.maximum(through, full), through)
+        dual: Ints = distance[self.slot_node] - (2 * problem.family_base + 1)
+        dual.reshape(-1)[cells.key] = np.where(cells.free > 0, through, slot - (2 * cells.base + 1))
+        return dual
 
     def _solve_laid_out(self) -> bool:
         """Solve; False when infeasible."""
@@ -365,8 +443,17 @@ class CountNetwork(ColumnGeneration):
         if optimum is None:
             return False
         self.optimum: Optimum = optimum
-        self.own_flow = optimum.flow[self.own_arcs] + self.own_fixed
-        self.new_flow = optimum.flow[self.new_arcs]
+        own, new = np.zeros_like(self.own_free), np.zeros_like(self.new_free)
+        if self.cells is not None:
+            assert self.spread_squares is not None
+            flow = np.zeros_like(self.cells.free)
+            flow[self.cells_laid] = optimum.flow[self.spread_squares.at]
+            own = np.minimum(flow[self.cells.of_own], self.own_free)
+            flow[self.cells.of_own] -= own
+            new = flow[self.cells.of_new]
+        own[self.own_laid] = optimum.flow[self.own_arcs]
+        new[self.new_laid] = optimum.flow[self.new_arcs]
+        self.own_flow, self.new_flow = own + self.own_fixed, new
         return True
 
     # -- results
@@ -374,28 +461,36 @@ class CountNetwork(ColumnGeneration):
     def costs(self) -> dict[str, int]:
         """The three costs of the counts found."""
         groups, problem = self.groups, self.groups.problem
+        own_group, own_slot, _ = groups.own
         count = problem.family_base.copy()
-        new = self.new_counts()
-        np.add.at(count, (groups.family[groups.own[0]], groups.own[1]), self.own_flow)
-        np.add.at(count, groups.family, new)
-        return problem.costs_of_counts(count, int(new.sum()))
+        parts = (
+            (own_group, own_slot, self.own_flow),
+            (*self.new_at, self.new_flow),
+            (*self.fixed_at, self.new_fixed),
+        )
+        for group, slot, number in parts:
+            np.add.at(count.reshape(-1), groups.family[group] * problem.slots + slot, number)
+        return problem.costs_of_counts(count, int(self.new_flow.sum() + self.new_fixed.sum()))
 
     def new_counts(self) -> Ints:
         """[G, E] how many items of the group newly take the slot."""
-        asked = self.new_fixed.copy()
-        asked[self.new_at] += self.new_flow
+        asked = np.zeros((self.groups.groups, self.groups.problem.slots), dtype=np.int64)
+        asked[self.new_at] = self.new_flow
+        asked[self.fixed_at] = self.new_fixed
         return asked
 
     def prices(self, layer: int) -> tuple[Ints, Ints | None]:
         """Dual values of a layer: what one more unit costs per slot and per (family, slot)."""
         distance = self.optimum.distance[layer]
         slot = distance[self.sink] - distance[self.slot_node]
-        if self.spread_node is None:
+        if self.cells is None:
             return slot, None
-        spread = distance[self.spread_node]
-        if self.included is not None and layer == 0:
-            spread = self._cells(distance)
-        return slot, np.asarray(distance[self.sink] - spread)
+        if self.layers[layer] == SPREAD:
+            return slot, np.asarray(distance[self.sink] - self._cell_duals(distance))
+        # all have nodes
+        dual = np.zeros_like(self.groups.problem.family_base)
+        dual.reshape(-1)[self.cells.key] = distance[self.cells.tail]
+        return slot, np.asarray(distance[self.sink] - dual)
 
     def face(self, layer: int) -> Face:
         """The optimal face of this layer and those before it, by class."""
@@ -440,14 +535,21 @@ def first_duals(
     return cell
 
 
+def kept_share(problem: AssignmentProblem, most: Ints) -> Floats:
+    """[E] which part of the items that a slot has today stay there if its load may be ``most``."""
+    has = np.bincount(problem.owned[1], minlength=problem.slots)
+    return np.asarray(np.minimum(most, has) / np.maximum(has, 1))
+
+
 def emptiest(
-    problem: AssignmentProblem, held: Ints, missing: Ints, open_: Bools, most: Ints
+    problem: AssignmentProblem, held: Ints, taken: Floats, open_: Bools, most: Ints
 ) -> Bools:
     """[N, E] some ``open_`` [N, E] slots of each zone for each of N groups: those with the least
-    ``held`` [N, E], and more of them where a group has many ``missing`` [N]. Of slots that hold as
-    many, each is taken as often as it lacks items to its load of ``most`` [E]: they seem random,
-    drawn with these weights (Efraimidis and Spirakis, Information Processing Letters 97, 2006)."""
-    few = 24 + 4 * np.maximum(missing, 0) // problem.zones
+    ``held`` [N, E], and more of them where a group will have ``taken`` [N] many. Of slots that hold
+    as many, each is offered as often as it lacks items to its load of ``most`` [E]: they seem
+    random, drawn with these weights (Efraimidis and Spirakis, Information Processing Letters 97,
+    2006)."""
+    few = 4 + (4 * np.maximum(taken, 0) / problem.zones).astype(np.int64)
     lacks = 1 + np.maximum(most - np.bincount(problem.owned[1], minlength=problem.slots), 0)
     some = np.zeros(held.shape, dtype=np.bool_)
     used = open_.any(axis=0)
@@ -457,8 +559,8 @@ def emptiest(
         mixed = (np.arange(len(held))[:, None] * 40503 + here * 2654435761) % _MIXED
         order = np.argsort(held[:, here] - ((mixed + 1) / _MIXED) ** (1 / lacks[here]), axis=1)
         # all, where that is not many more
-        taken = np.where(len(here) <= 2 * few, len(here), few)
-        row, rank = np.nonzero(np.arange(len(here)) < taken[:, None])
+        offered = np.where(2 * len(here) <= 3 * few, len(here), few)
+        row, rank = np.nonzero(np.arange(len(here)) < offered[:, None])
         some[row, here[order[row, rank]]] = True
     return some
 

@@ -5,6 +5,11 @@ new slots of a zone they take, but not which. Such an item is *flexible* in a zo
 slot there and keeps none: it can take any slot of the zone that its pool takes, since none of them
 can be a slot it holds today (keeping that would have been cheaper). Flexible items are not
 distinguished in the flow: they get the slots that the others leave.
+
+Families do not share anything here, so all of them are one network, in which a unit of a family
+that is infeasible is lost, at a cost that is higher than that of any answer for the family. Where
+only some of very many candidates were laid out, the families that lose units are tried again, with
+all of theirs.
 """
 
 from __future__ import annotations
@@ -16,15 +21,20 @@ import numpy.typing as npt
 
 from partage.flow.assignment.count_network import CountNetwork
 from partage.flow.assignment.problem import AssignmentProblem, as_rows
-from partage.flow.network import Network, Optimum, minimise
-from partage.flow.sorting import counted, distinct, stable_order
+from partage.flow.network import Network, minimise
+from partage.flow.sorting import counted, stable_order
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _ANY = 2**30
-_MANY, _TIMES = 400_000, 6
-"""Above this many candidates, only this many times the required number is laid out at first."""
+_MANY, _TIMES, _LEAST = 400_000, 4, 8
+"""Above this many candidates, only this many times the required number, and at least so many, are
+laid out at first."""
+
+_COSTS, _MOST_COSTS = 1000, 100_000
+"""Number of different costs, and the most arcs that have some. Of more arcs, ``primal_dual``, which
+takes ties as if at random, finds a flow without costs much sooner."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +86,8 @@ def assign_items(counts: Counts) -> tuple[Ints, Ints]:
 
 
 class _Disaggregation:
-    """The steps of the disaggregation; ``failed`` are the infeasible families so far."""
+    """The steps of the disaggregation; ``failed`` are the infeasible families so far, ``found`` the
+    (item, slot) pairs of the others."""
 
     def __init__(self, counts: Counts) -> None:
         self.counts, self.problem = counts, counts.problem
@@ -91,11 +102,13 @@ class _Disaggregation:
         self.pool_family = np.zeros(len(self.asked), dtype=np.int64)
         self.pool_family[counts.pool] = self.problem.family
         self.stays = (self.kept == own_count)[self.entry]
-        self.failed = self.any_place = self.any_count = np.zeros(0, dtype=np.int64)
+        self.any_place = self.any_count = np.zeros(0, dtype=np.int64)
+        self.found = [(self.item[self.stays], self.slot[self.stays]), counts.taken]
         self._bound_open_slots()
-        self._give_up(distinct(self.problem.family[self._impossible()]))
+        self.failed = np.zeros(len(self.problem.family_base), dtype=np.bool_)
+        self.failed[self.problem.family[self._impossible()]] = True
+        self._leave_out(self.failed)
         self._separate_flexible()
-        self._find_candidates(np.zeros(len(self.problem.family_base), dtype=np.bool_))
 
     def _bound_open_slots(self) -> None:
         """``left`` [I]: slots still to assign; ``upper``, ``lower`` [I, Z]: bounds on them per
@@ -116,16 +129,19 @@ class _Disaggregation:
         least, most = self.lower.sum(axis=1), self.upper.sum(axis=1)
         return np.asarray((self.upper < 0).any(axis=1) | (self.left < least) | (self.left > most))
 
-    def _give_up(self, families: Ints) -> None:
-        self.failed = np.concatenate((self.failed, families))
-        off = np.isin(self.problem.family, families)
+    def _leave_out(self, families: Bools) -> None:
+        """Nothing is asked of these families [F] any more."""
+        off = families[self.problem.family]
         self.left[off] = 0
         self.lower[off] = 0
         self.upper[off] = 0
-        self.kept[np.isin(self.own_family, families)] = 0
-        self.asked[np.isin(self.pool_family, families)] = 0
-        any_family = self.pool_family[self.any_place // self.problem.zones]
-        self.any_count[np.isin(any_family, families)] = 0
+        self.kept[families[self.own_family]] = 0
+        self.asked[families[self.pool_family]] = 0
+        self.any_count[families[self._any_family()]] = 0
+
+    def _any_family(self) -> Ints:
+        """The families of flexible items."""
+        return np.asarray(self.pool_family[self.any_place // self.problem.zones])
 
     def _separate_flexible(self) -> None:
         """``flexible``: (item, zone) pairs of flexible items, taken out of the bounds."""
@@ -149,7 +165,7 @@ class _Disaggregation:
         at = self.counts.pool[open_item] * zones + open_zone
         order = stable_order(at)
         first, width = _runs(place, at[order])
-        enough = _TIMES * self.asked[self.new_pool, self.new_slot] + _TIMES**2
+        enough = _TIMES * self.asked[self.new_pool, self.new_slot] + _LEAST
         family = self.pool_family[self.new_pool]
         taken = width
         self.thinned = np.zeros_like(all_of)
@@ -170,10 +186,27 @@ class _Disaggregation:
         taker, found = _listed(first, width, width)
         self.any = (taker, order[found])
 
-    def _flow(self, *, soft: bool) -> tuple[Optimum | None, slice, slice, slice, slice]:
-        """The network: items, (item, zone), what must be kept per own entry, what must be new per
-        (pool, slot), flexible items, lost. ``soft``: where infeasible, units may be lost, which is
-        the only cost."""
+    def answer(self) -> tuple[Ints, Ints]:
+        """The slots [I, max demand], and the families that are infeasible."""
+        all_of = np.zeros_like(self.failed)
+        while True:
+            self._find_candidates(all_of)
+            lacking = self._assign()
+            # what was left out may be what they lack
+            all_of = lacking & self.thinned
+            self.failed |= lacking & ~all_of
+            if not all_of.any():
+                break
+            self._leave_out(~all_of)
+        items, slots = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
+        placed = ~self.failed[self.problem.family[items]]
+        return as_rows(self.problem, items[placed], slots[placed]), np.flatnonzero(self.failed)
+
+    def _assign(self) -> Bools:
+        """Solve the network; adds to ``found``, and returns the families that lack something, [F].
+
+        Its nodes: items, (item, zone), what must be kept per own entry, what must be new per
+        (pool, slot), flexible items, lost."""
         zones, at = self.problem.zones, self.problem.zone_of
         own_count = self.counts.own[2]
         first_zone = self.problem.items
@@ -192,89 +225,65 @@ class _Disaggregation:
         item, zone = self.open
         network.arcs(item, first_zone + item * zones + zone, (self.upper - self.lower)[self.open])
         item, slot, entry = self.keep
-        keep = network.arcs(
-            first_zone + item * zones + at[slot],
-            first_own + entry,
-            1,
-            None if soft else {0: _scatter(item, slot)},
-        )
+        tail = first_zone + item * zones + at[slot]
+        keep = network.arcs(tail, first_own + entry, 1, self._mixing(item, slot))
         item, slot, pair = self.take
-        take = network.arcs(
-            first_zone + item * zones + at[slot],
-            first_new + pair,
-            1,
-            None if soft else {0: _scatter(item, slot)},
-        )
+        tail = first_zone + item * zones + at[slot]
+        take = network.arcs(tail, first_new + pair, 1, self._mixing(item, slot))
         taker, pair = self.any
         any_ = network.arcs(first_any + taker, first_new + pair, _ANY)
-        first = any_.stop
-        if soft:
-            network.arcs(lost, np.arange(first_own, first_any), _ANY, {0: 1})
-            network.arcs(np.arange(first_any, lost), lost, _ANY, {0: 1})
-            sends = np.flatnonzero(supply[:first_own] > 0)
-            network.arcs(sends, lost, _ANY, {0: 1})
-        return minimise(network, prove_last=False), keep, take, any_, slice(first, None)
-
-    def answer(self) -> tuple[Ints, Ints]:
-        optimum, keep, take, any_, _ = self._flow(soft=False)
-        all_of = np.zeros_like(self.thinned)
-        while optimum is None:
-            lacking = self._lacking()
-            # what was left out may be what they lack
-            all_of |= lacking & self.thinned
-            self._give_up(np.flatnonzero(lacking & ~self.thinned))
-            self._find_candidates(all_of)
-            optimum, keep, take, any_, _ = self._flow(soft=False)
-        keeps, takes = optimum.flow[keep] > 0, optimum.flow[take] > 0
-        any_item, any_slot = self._assign_flexible(optimum.flow[any_])
-        of = (
-            self.item[self.stays],
-            self.counts.taken[0],
-            self.keep[0][keeps],
-            self.take[0][takes],
-            any_item,
-        )
-        on = (
-            self.slot[self.stays],
-            self.counts.taken[1],
-            self.keep[1][keeps],
-            self.take[1][takes],
-            any_slot,
-        )
-        items, slots = np.concatenate(of), np.concatenate(on)
-        placed = ~np.isin(self.problem.family[items], self.failed)
-        return as_rows(self.problem, items[placed], slots[placed]), self.failed
-
-    def _lacking(self) -> Bools:
-        """[F] families that cannot be assigned with these candidates."""
-        optimum, *_, loss = self._flow(soft=True)
+        most = np.bincount(self.problem.family, self.left).max(initial=0)
+        loss = _COSTS * (int(most) + 1)
+        send, receive = np.flatnonzero(supply[:lost] > 0), np.flatnonzero(supply[:lost] < 0)
+        sent = network.arcs(send, lost, supply[send], {0: loss})
+        received = network.arcs(lost, receive, -supply[receive], {0: loss})
+        optimum = minimise(network, prove_last=False)
         assert optimum is not None, "what cannot be assigned may be lost"
-        # ``lost`` is the last node: the other end of the arc is the node whose units are lost
-        lost = optimum.flow[loss] > 0
-        end = np.minimum(optimum.tail[loss], optimum.head[loss])[lost]
-        family, zones = self.problem.family, self.problem.zones
-        owner = np.concatenate(
-            (
-                family,
-                np.repeat(family, zones),
-                self.own_family,
-                self.pool_family[self.new_pool],
-                self.pool_family[self.any_place // zones],
-            )
+        flow = optimum.flow
+        ends = np.concatenate((send[flow[sent] > 0], receive[flow[received] > 0]))
+        lacking = np.zeros_like(self.failed)
+        if len(ends):
+            lacking[self._families_of_nodes()[ends]] = True
+        keeps, takes = flow[keep] > 0, flow[take] > 0
+        found = (
+            (self.keep[0][keeps], self.keep[1][keeps]),
+            (self.take[0][takes], self.take[1][takes]),
+            self._assign_flexible(flow[any_], lacking),
         )
-        lacking = np.zeros_like(self.thinned)
-        lacking[owner[end]] = True
+        for items, slots in found:
+            placed = ~lacking[self.problem.family[items]]
+            self.found.append((items[placed], slots[placed]))
         return lacking
 
-    def _assign_flexible(self, flow: Ints) -> tuple[Ints, Ints]:
-        """(item, slot) pairs of the flexible items, ties scrambled."""
+    def _mixing(self, item: Ints, slot: Ints) -> dict[int, npt.ArrayLike]:
+        """The costs of arcs, which make the choice well-mixed."""
+        many = len(self.take[0]) > _MOST_COSTS
+        return {} if many else {0: _scatter(item, slot)}
+
+    def _families_of_nodes(self) -> Ints:
+        """The families of all nodes but ``lost``."""
+        family = self.problem.family
+        return np.concatenate(
+            (
+                family,
+                np.repeat(family, self.problem.zones),
+                self.own_family,
+                self.pool_family[self.new_pool],
+                self._any_family(),
+            )
+        )
+
+    def _assign_flexible(self, flow: Ints, lacking: Bools) -> tuple[Ints, Ints]:
+        """(item, slot) pairs of the flexible items of families that take part and lack nothing,
+        ties scrambled."""
         item, zone = self.flexible
         place = self.counts.pool[item] * self.problem.zones + zone
-        placed = ~np.isin(self.problem.family[item], self.failed)
+        asked = self.any_count[np.searchsorted(self.any_place, place)] > 0
+        placed = asked & ~lacking[self.problem.family[item]]
         item, place = item[placed], place[placed]
         item = item[np.lexsort((_scatter(item, place), place))]
         taker, pair = (np.repeat(part, flow) for part in self.any)
-        ours = ~np.isin(self.pool_family[self.any_place[taker] // self.problem.zones], self.failed)
+        ours = ~lacking[self._any_family()[taker]]
         taker, slot = taker[ours], self.new_slot[pair[ours]]
         return item, slot[np.lexsort((_scatter(np.arange(len(slot)), slot), taker))]
 
@@ -302,4 +311,4 @@ def _scatter(item: Ints, slot: Ints) -> Ints:
     mixed = (item.astype(np.uint64) << np.uint64(20)) + slot.astype(np.uint64) + np.uint64(1)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return ((mixed >> np.uint64(31)) % np.uint64(1000)).astype(np.int64)
+    return ((mixed >> np.uint64(31)) % np.uint64(_COSTS)).astype(np.int64)

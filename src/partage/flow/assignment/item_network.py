@@ -28,6 +28,7 @@ from partage.flow.assignment.count_network import (
     ColumnGeneration,
     emptiest,
     first_duals,
+    kept_share,
     load_squares,
 )
 from partage.flow.assignment.disaggregation import Counts
@@ -368,12 +369,12 @@ class ItemNetwork(ColumnGeneration):
         held = problem.family_base.copy()
         np.add.at(held, (problem.family[item], slot), 1)
         pools = len(self.pool_family)
-        missing = np.bincount(self.pool, problem.demand, minlength=pools)
-        missing -= np.bincount(self.pool[item], minlength=pools)
         assert self.above is not None
         held, open_ = held[self.pool_family], self._undecided()[self.pool_kind]
         most = self.above.loads()[1]
-        return emptiest(problem, held, missing.astype(np.int64), open_, most)
+        total = np.bincount(self.pool, problem.demand, minlength=pools).astype(np.float64)
+        kept = np.bincount(self.pool[item], kept_share(problem, most)[slot], minlength=pools)
+        return emptiest(problem, held, total - kept, open_, most)
 
     def _improving(self, distance: Ints) -> Bools:
         """[pools, E] columns left out that would lower the first cost."""
