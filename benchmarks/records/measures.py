@@ -45,8 +45,9 @@ Json = dict[str, Any]
 WHAT_IFS = (24, 48, 96)
 """Numbers of partitions."""
 
-TIMES = 3
-"""Runs of short measurements; the fastest counts."""
+HASHING_TIMES = 7
+"""Runs of each function; the fastest counts. Java compiles until about the fourth, so that of three
+runs, the fastest of each function would be at different stages of it."""
 
 WARM_UP, WARM_UP_KIND = 20_000, "zipf"
 """Records of a first run that does not count, so that Java has compiled its code."""
@@ -103,7 +104,7 @@ def hashing(spark: SparkSession, data: Path, seed: int, kind: str, records: int)
             what: partial(_discard, keys.select(sf.arrow_udf(function, kind)("key")))
             for what, function in (("nothing", zeros), ("hashing", hashes))
         }
-        for measure, spent in _least(jobs, TIMES).items():
+        for measure, spent in _least(jobs, HASHING_TIMES).items():
             rates = {what: rows / least for what, least in spent.items()}
             found.setdefault(f"rows_per_{measure}", {})[name] = rates
     return {"rows": rows, **found}
