@@ -62,31 +62,32 @@ def assignment_bound(
     counted = int(family_base.max(initial=0)) + len(family)
     if cells < slots or max(spread_weight * counted**2, 2 * largest * counted) > _SAFE:
         raise ValueError("prices or weights too large to be summed exactly")
-    zones = [np.flatnonzero(zone == z) for z in range(int(zone.max()) + 1)]
+    items = len(family)
     item, slot = current
+    times = np.ones_like(family)
     if move_weight == 0:  # then slots that items have today cost what others do
         item, slot = item[:0], slot[:0]
-    order = np.argsort(item, kind="stable")
-    own = _rows(item[order], slot[order], len(family))
+        family, demand, least, most, times = _alike(family, demand, least, most)
+    own = _rows(item, slot, len(family))
+    zones = [np.append(zone == z, False) for z in range(int(zone.max()) + 1)]
     total = 0
-    cheap = [
-        _cheapest_of_zone(family_price, here, int(most.max(initial=0)), own.shape[1])
-        for here in zones
-    ]
-    step = cells // slots
+    width, step = int(most.max(initial=0)), cells // slots
+    by_family = np.argsort(family, kind="stable")
     for start in range(0, len(family), step):
-        part = slice(start, start + step)
+        some = by_family[start : start + step]
+        families, of = np.unique(family[some], return_inverse=True)
+        price, held = family_price[families], own[some]
         offers = [
-            _offers(family_price, family[part], own[part], zone == z, others, move_weight)
-            for z, others in enumerate(cheap)
+            _offers(price, of, np.where(inside[held], held, -1), inside, width, move_weight)
+            for inside in zones
         ]
-        total += _cheapest(offers, demand[part], least[part], most[part])
+        paid = _cheapest(offers, demand[some], least[some], most[some])
+        total += _sum(paid) if move_weight else _sum(times[some].astype(object) * paid)
     for start in range(0, len(family_base), step):
         part = slice(start, start + step)
         fixed, gain = family_base[part], family_price[part] - slot_price
         n = _best_load(gain, spread_weight, fixed, members[part, None])
         total += _sum(spread_weight * ((fixed + n) ** 2) - gain * n)
-    items = len(family)
     for s in range(slots):
         w, on, price_of = int(load_weight[s]), int(base[s]), int(slot_price[s])
         k = int(_best_load(np.array([price_of]), w, np.array([on]), items)[0])
@@ -94,60 +95,68 @@ def assignment_bound(
     return total
 
 
+def _alike(*values: Ints) -> tuple[Ints, ...]:
+    """The different combinations of values, and how often each occurs."""
+    shape = [int(value.max(initial=0)) + 1 for value in values]
+    which, times = np.unique(np.ravel_multi_index(values, shape), return_counts=True)
+    return *np.unravel_index(which, shape), times
+
+
 def _rows(item: Ints, value: Ints, items: int) -> Ints:
-    """[I, most values of an item] values by item, which ascends; -1 padded."""
+    """[I, most values of an item] values by item; -1 padded."""
+    order = np.argsort(item, kind="stable")
+    item, value = item[order], value[order]
     count = np.bincount(item, minlength=items)
     rows = np.full((items, int(count.max(initial=0))), -1, dtype=np.int64)
     rows[item, np.arange(len(item)) - (np.cumsum(count) - count)[item]] = value
     return rows
 
 
-def _cheapest_of_zone(price: Ints, here: Ints, most: int, own: int) -> Ints:
-    """[F, n] the cheapest slots of a zone per family: enough to contain the ``most`` cheapest for
-    any item, after up to ``own`` of its current slots are left out."""
-    width = min(most + own, len(here))
-    if width == len(here):
-        return np.tile(here, (len(price), 1))
-    return np.asarray(here[np.argpartition(price[:, here], width - 1, axis=1)[:, :width]])
-
-
 def _offers(
-    price: Ints, family: Ints, own: Ints, here: Bools, cheap: Ints, move_weight: int
+    price: Ints, family: Ints, own: Ints, inside: Bools, most: int, move_weight: int
 ) -> Ints:
-    """[I, n] prices an item may pay for a slot of one zone, ascending: its own slots without the
-    cost of a move, and the ``cheap`` slots of its family; the largest integer stands for none."""
-    none = np.iinfo(np.int64).max
-    new = (np.take_along_axis(price, cheap, axis=1) + move_weight)[family]
-    kept = np.full(own.shape, none)
-    others = cheap[family] if own.shape[1] else cheap
-    for column, slot in enumerate(own.T):
-        inside = np.flatnonzero((slot >= 0) & here[slot])
-        held = slot[inside]
-        kept[inside, column] = price[family[inside], held]
-        row, place = np.nonzero(others[inside] == held[:, None])
-        new[inside[row], place] = none
-    return np.sort(np.concatenate((new, kept), axis=1), axis=1)
+    """[I, n] the ``most`` lowest prices that an item may pay for slots ``inside`` a zone,
+    ascending. A slot costs the price of the item's family, and the cost of a move unless it is one
+    of the item's ``own`` there."""
+    none, here = np.iinfo(np.int64).max, np.flatnonzero(inside)
+    with_own = np.flatnonzero((own >= 0).any(axis=1))
+    own = own[with_own]
+    own = np.sort(own, axis=1)[:, own.shape[1] - (own >= 0).sum(axis=1).max(initial=0) :]
+    most = min(most, len(here))
+    # enough of the family's cheapest slots, whichever of them an item has
+    width = min(most + own.shape[1], len(here))
+    cheap = np.tile(here, (len(price), 1))
+    if width < len(here):
+        cheap = here[np.argpartition(price[:, here], width - 1, axis=1)[:, :width]]
+    cost = np.take_along_axis(price, cheap, axis=1) + move_weight
+    offers = np.sort(cost, axis=1)[family, :most]
+    family = family[with_own]
+    kept = np.where(own >= 0, price[family[:, None], own], none)
+    new = cost[family]
+    for slot in own.T:
+        new[cheap[family] == slot[:, None]] = none
+    offers[with_own] = np.sort(np.concatenate((new, kept), axis=1), axis=1)[:, :most]
+    return offers
 
 
-def _cheapest(offers: list[Ints], demand: Ints, least: Ints, most: Ints) -> int:
-    """The total that items pay for their cheapest choice: ``least`` slots of each zone, then the
-    cheapest of the remaining ``offers``."""
+def _cheapest(offers: list[Ints], demand: Ints, least: Ints, most: Ints) -> Ints:
+    """[I] what items pay for their cheapest choice: ``least`` slots of each zone, then the cheapest
+    of the remaining ``offers``."""
     none = np.iinfo(np.int64).max
-    paid = 0
+    paid = np.zeros_like(demand)
     rest: list[Ints] = []
     for offered in offers:
-        cheap = offered[:, : int(most.max())]
-        rank = np.arange(cheap.shape[1])
+        rank = np.arange(offered.shape[1])
         must = rank < least[:, None]
-        paid += int(np.where(must, cheap, 0).sum())
+        paid += np.where(must, offered, 0).sum(axis=1)
         free = ~must & (rank < most[:, None])
-        rest.append(np.where(free, cheap, none))
+        rest.append(np.where(free, offered, none))
     pool = np.sort(np.concatenate(rest, axis=1), axis=1)
     left = demand - least * len(offers)
-    chosen = pool[np.arange(pool.shape[1]) < left[:, None]]
-    assert len(chosen) == left.sum()
-    assert (chosen < none).all(), "every item finds its slots"
-    return paid + int(chosen.sum())
+    chosen = np.arange(pool.shape[1]) < left[:, None]
+    assert (chosen.sum(axis=1) == left).all()
+    assert (pool[chosen] < none).all(), "every item finds its slots"
+    return np.asarray(paid + np.where(chosen, pool, 0).sum(axis=1))
 
 
 def _best_load(price: Ints, weight: int, base: Ints, limit: int | Ints) -> Ints:

@@ -18,6 +18,7 @@ from partage.flow.certificate import assignment_bound
 
 Ints = npt.NDArray[np.int64]
 
+_CELLS = 100_000
 _TRIES = 4
 
 
@@ -56,19 +57,11 @@ def _prove(
         for cost, after in zip(order[-2::-1], order[:0:-1], strict=True):
             later += weights[after] * _reach(answer, after)
             weights[cost] = factor * (later + 1)
-        slot = np.zeros(problem.slots, dtype=np.int64)
-        family = np.zeros_like(problem.family_base)
-        shared = True
-        for cost in order:
-            of_slot, of_family = answer.prices[cost]
-            slot += weights[cost] * of_slot
-            family += weights[cost] * (of_slot[None, :] if of_family is None else of_family)
-            shared &= of_family is None
-        if weights[SPREAD]:
-            family = _undecided_prices(problem, answer, weights[SPREAD], slot, family)
-            shared = False
+        slot, family = _weighted(problem, answer, weights, order)
+        if family is not None and weights[SPREAD]:
+            _move_undecided_prices(problem, answer, weights[SPREAD], slot, family)
         try:
-            total = _bound(problem, weights, slot, None if shared else family)
+            total = _bound(problem, weights, slot, family)
         except ValueError:
             # the multiples no longer fit in 64 bits: use the best proof so far
             if proof is None:
@@ -81,7 +74,7 @@ def _prove(
             bound=bound,
             weights=weights,
             slot_price=slot,
-            family_price=None if shared else family,
+            family_price=family,
         )
         proof = found if proof is None or bound > proof.bound else proof
         if bound == value[order[-1]]:
@@ -120,23 +113,50 @@ def _bound(
     )
 
 
+def _weighted(
+    problem: AssignmentProblem,
+    answer: Assignment,
+    weights: dict[str, int],
+    order: tuple[str, ...],
+) -> tuple[Ints, Ints | None]:
+    """The weighted sums of the slots' and the families' prices; None for those if the slots' own
+    are the price of every family."""
+    slot = np.zeros(problem.slots, dtype=np.int64)
+    family = np.zeros_like(problem.family_base) if weights[SPREAD] else None
+    for cost in order:
+        of_slot, of_family = answer.prices[cost]
+        slot += weights[cost] * of_slot
+        if of_family is not None:
+            family = np.zeros_like(problem.family_base) if family is None else family
+            family += weights[cost] * (of_family - of_slot)
+    if family is not None:
+        family += slot
+    return slot, family
+
+
 def _reach(answer: Assignment, cost: str) -> int:
     """An upper bound on the reduced costs of this layer."""
     of_slot, of_family = answer.prices[cost]
-    every = of_slot if of_family is None else np.concatenate((of_slot, of_family.ravel()))
-    return 4 * (int(np.ptp(every)) + int(np.abs(every).max()) + 2) if len(every) else 1
+    known = [part for part in (of_slot, of_family) if part is not None and part.size]
+    if not known:
+        return 1
+    low, high = min(int(part.min()) for part in known), max(int(part.max()) for part in known)
+    return 4 * (high - low + max(-low, high) + 2)
 
 
-def _undecided_prices(
+def _move_undecided_prices(
     problem: AssignmentProblem, answer: Assignment, weight: int, slot: Ints, family: Ints
-) -> Ints:
-    """The prices with those of undecided (family, slot) pairs moved between the marginal costs of
-    the count found; the others are there already."""
+) -> None:
+    """Move the prices of undecided (family, slot) pairs between the marginal costs of the count
+    found; the others are there already."""
     item, column = np.nonzero(answer.slots >= 0)
-    count = problem.family_base.copy()
-    np.add.at(count, (problem.family[item], answer.slots[item, column]), 1)
-    members = np.bincount(problem.family, minlength=len(count))
-    full = count - problem.family_base >= members[:, None]
-    upper = weight * (2 * count + 1)
-    above = np.where(full, family - slot, np.minimum(family - slot, upper))
-    return np.asarray(slot + np.maximum(above, weight * (2 * count - 1)), dtype=np.int64)
+    pair = problem.family[item] * problem.slots + answer.slots[item, column]
+    added = np.bincount(pair, minlength=family.size).reshape(family.shape)
+    members = np.bincount(problem.family, minlength=len(family))
+    step = max(1, _CELLS // problem.slots)
+    for start in range(0, len(family), step):
+        part = slice(start, start + step)
+        price, more = family[part] - slot, added[part]
+        count = problem.family_base[part] + more
+        np.minimum(price, weight * (2 * count + 1), out=price, where=more < members[part, None])
+        family[part] = slot + np.maximum(price, weight * (2 * count - 1))
