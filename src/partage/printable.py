@@ -49,6 +49,8 @@ def printable(text: str, *, lines: bool = False) -> str:
 def printable_json(text: str) -> str:
     """JSON text of the same value without such characters: in JSON they only occur in strings,
     which have escape sequences for them. Line ends are kept."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
     return _NOT_LINE_ENDS.sub(_json_escape, text)
 
 

@@ -207,13 +207,17 @@ class Placement:
 
     def topic_spread(self) -> int:
         """The largest difference, over topics, of replicas between two usable brokers."""
-        topics = len(self.cluster.topics)
-        row, column = np.nonzero(self.cluster.replicas >= 0)
-        count = np.bincount(
-            self.cluster.topic[row] * self.brokers + self.cluster.replicas[row, column],
-            minlength=topics * self.brokers,
-        ).reshape(topics, self.brokers)[:, self.usable]
-        return int((count.max(axis=1) - count.min(axis=1)).max())
+        row, column = np.nonzero(np.append(self.usable, False)[self.cluster.replicas])
+        holder = self.cluster.replicas[row, column]
+        pair, count = np.unique(self.cluster.topic[row] * self.brokers + holder, return_counts=True)
+        first = np.flatnonzero(np.diff(pair // self.brokers, prepend=-1))  # of each topic
+        if not len(first):
+            return 0
+        holders = np.diff(first, append=len(pair))
+        least = np.where(
+            holders < np.count_nonzero(self.usable), 0, np.minimum.reduceat(count, first)
+        )
+        return int((np.maximum.reduceat(count, first) - least).max())
 
     def bytes_max_over_mean(self) -> float | None:
         """Bytes of the fullest usable broker divided by the mean; None if no size is known."""
@@ -289,9 +293,9 @@ def rack_violations(cluster: Cluster, usable: Bools) -> Bools:
     if not cluster.rack_names:
         return np.zeros(cluster.partitions, dtype=np.bool_)
     sizes = np.bincount(cluster.rack[usable], minlength=len(cluster.rack_names))
-    held = np.zeros((cluster.partitions, len(sizes)), dtype=np.int64)
     row, column = np.nonzero(cluster.replicas >= 0)
-    np.add.at(held, (row, cluster.rack[cluster.replicas[row, column]]), 1)
+    rack = cluster.rack[cluster.replicas[row, column]]
+    held = _counts(row, rack, cluster.partitions, len(sizes))
     distinct, most = (held > 0).sum(axis=1), held.max(axis=1)
     broken = np.zeros(cluster.partitions, dtype=np.bool_)
     for factor in np.unique(cluster.replication_factor).tolist():

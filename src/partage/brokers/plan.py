@@ -33,7 +33,11 @@ from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
 from partage.brokers.zone_bytes import zone_bytes
 from partage.cluster import Cluster
-from partage.cluster.reassignment import Reassignment
+from partage.cluster.reassignment import (
+    Reassignment,
+    reassignment_file,
+    reassignment_texts,
+)
 from partage.errors import InputError
 from partage.files import parse_json, read_text, to_json
 from partage.flow.certificate import pack, unpack
@@ -245,7 +249,7 @@ class Plan:
             broker
             | {"excluded": bool(excluded[i]), "added": bool(added[i])}
             | ({"outside": True} if outside[i] else {})
-            for i, broker in enumerate(self.before.to_json()["brokers"])
+            for i, broker in enumerate(self.before.broker_entries())
         ]
 
     def _partition_columns(self) -> dict[str, Any]:
@@ -333,17 +337,17 @@ class Plan:
 
     def files(self) -> dict[str, str]:
         """The files of the plan directory by name, without the report."""
-        reassignment = self.after.to_reassignment(self.changed, self.before)
+        forward = reassignment_texts(self.after.reassignment_entries(self.changed, self.before))
+        back = reassignment_texts(self.before.reassignment_entries(self.changed, self.after))
         files = {
             directory.MARKER: to_json(self.document()),
-            directory.REASSIGNMENT: to_json(reassignment),
-            directory.ROLLBACK: to_json(self.before.to_reassignment(self.changed, self.after)),
+            directory.REASSIGNMENT: reassignment_file(forward),
+            directory.ROLLBACK: reassignment_file(back),
         }
-        # each partition's entry is made once, not once per wave
-        entries = dict(zip(self.changed.tolist(), reassignment["partitions"], strict=True))
         for i, wave in enumerate(self.waves, start=1):
-            part = [entries[row] for row in np.sort(wave.rows).tolist()]
-            files[directory.wave_name(i)] = to_json({"version": 1, "partitions": part})
+            places = np.searchsorted(self.changed, np.sort(wave.rows))
+            part = [forward[place] for place in places.tolist()]
+            files[directory.wave_name(i)] = reassignment_file(part)
         return files
 
     def write(self, path: str | os.PathLike[str], beside: Mapping[str, str] | None = None) -> None:

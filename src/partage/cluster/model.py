@@ -9,7 +9,7 @@ its position in ``broker_ids`` and a topic its position in ``topics``; a replica
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -313,10 +313,14 @@ class Cluster:
         held[rows, self.replicas[rows, columns]] = True
         return held
 
-    def replica_lists(self) -> list[list[int]]:
-        """P lists of broker ids, preferred leader first."""
-        ids = np.append(self.broker_ids, -1)[self.replicas].tolist()
-        return [row[:n] for row, n in zip(ids, self.replication_factor.tolist(), strict=True)]
+    def replica_lists(self, rows: Ints | slice = slice(None)) -> list[list[int]]:
+        """Lists of broker ids of the partitions ``rows``, preferred leader first."""
+        replicas = self.replicas[rows]
+        ids: list[list[int]] = np.append(self.broker_ids, -1)[replicas].tolist()
+        if (replicas >= 0).all():
+            return ids
+        lengths = self.replication_factor[rows].tolist()
+        return [row[:n] for row, n in zip(ids, lengths, strict=True)]
 
     def broker_position(self, broker_id: int) -> int | None:
         """Position of a broker id, or None."""
@@ -387,27 +391,7 @@ class Cluster:
             for topic, most in self.tiered.items()
         }
         return {key: value for key, value in known.items() if value} | {
-            "brokers": [
-                {
-                    "id": b.id,
-                    "rack": b.rack,
-                    "disk_bytes": b.disk_bytes,
-                    "capacity": int(b.capacity)
-                    if b.capacity.denominator == 1
-                    else float(b.capacity),
-                    "alive": b.alive,
-                }
-                | {
-                    key: value
-                    for key, value in (
-                        ("network_in_bytes_per_second", b.network_in),
-                        ("network_out_bytes_per_second", b.network_out),
-                    )
-                    if value is not None
-                }
-                | ({"log_dirs": [asdict(one) for one in b.log_dirs]} if b.log_dirs else {})
-                for b in self.brokers
-            ],
+            "brokers": self.broker_entries(),
             "partitions": [
                 {"topic": self.topics[t], "partition": p, "replicas": r}
                 | ({} if s == UNKNOWN else {"size_bytes": s})
@@ -429,6 +413,28 @@ class Cluster:
                 )
             ],
         }
+
+    def broker_entries(self) -> list[dict[str, Any]]:
+        """The brokers of the plain form."""
+        return [
+            {
+                "id": b.id,
+                "rack": b.rack,
+                "disk_bytes": b.disk_bytes,
+                "capacity": int(b.capacity) if b.capacity.denominator == 1 else float(b.capacity),
+                "alive": b.alive,
+            }
+            | {
+                key: value
+                for key, value in (
+                    ("network_in_bytes_per_second", b.network_in),
+                    ("network_out_bytes_per_second", b.network_out),
+                )
+                if value is not None
+            }
+            | ({"log_dirs": [asdict(one) for one in b.log_dirs]} if b.log_dirs else {})
+            for b in self.brokers
+        ]
 
     def copy_list(self) -> list[int]:
         """What a new replica of each partition copies, ``UNKNOWN`` where that is its size."""
@@ -456,22 +462,21 @@ class Cluster:
             topic_ids=other.topic_ids,
         )
 
-    def to_reassignment(
-        self, rows: Ints | None = None, since: Cluster | None = None
-    ) -> dict[str, Any]:
-        """Kafka's reassignment JSON of the partitions ``rows`` (all when None). It names the log
-        dirs of replicas that are not in them in ``since``."""
-        lists = self.replica_lists()
-        chosen: Iterable[int] = range(self.partitions) if rows is None else rows.tolist()
-        topic, number = self.topic.tolist(), self.partition.tolist()
-        return {
-            "version": 1,
-            "partitions": [
-                {"topic": self.topics[topic[i]], "partition": number[i], "replicas": lists[i]}
-                | self._named_log_dirs(i, since)
-                for i in chosen
-            ],
-        }
+    def to_reassignment(self, rows: Ints | None = None) -> dict[str, Any]:
+        """Kafka's reassignment JSON of the partitions ``rows`` (all when None)."""
+        chosen = np.arange(self.partitions) if rows is None else rows
+        return {"version": 1, "partitions": list(self.reassignment_entries(chosen))}
+
+    def reassignment_entries(
+        self, rows: Ints, since: Cluster | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The partitions ``rows`` in Kafka's reassignment JSON. They name the log dirs of replicas
+        that are not in them in ``since``."""
+        columns = self.topic[rows].tolist(), self.partition[rows].tolist()
+        lists = self.replica_lists(rows)
+        for row, topic, number, brokers in zip(rows.tolist(), *columns, lists, strict=True):
+            entry = {"topic": self.topics[topic], "partition": number, "replicas": brokers}
+            yield entry | self._named_log_dirs(row, since)
 
     def _named_log_dirs(self, row: int, since: Cluster | None) -> dict[str, list[str]]:
         if self.log_dirs is None or since is None:

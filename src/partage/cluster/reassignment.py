@@ -13,13 +13,13 @@ Source: the method ``parsePartitionReassignmentData`` of Apache Kafka 4.3,
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Struct, json
 
 from partage.cluster.broker import MAX_REPLICAS
 from partage.cluster.formats import PartitionEntry
@@ -27,6 +27,7 @@ from partage.cluster.model import Cluster
 from partage.errors import InputError
 from partage.files import parse_json, read_text
 from partage.json_input import check_json, shown
+from partage.printable import printable_json
 
 Ints = npt.NDArray[np.int64]
 
@@ -42,6 +43,17 @@ class _Entry(PartitionEntry):
 class _ReassignmentFile(Struct):
     partitions: list[_Entry]
     version: Literal[1] = 1
+
+
+def reassignment_texts(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The JSON of entries, each for itself: a plan writes most of them into two files."""
+    encode = json.Encoder().encode
+    return [encode(entry).decode() for entry in entries]
+
+
+def reassignment_file(entries: Iterable[str]) -> str:
+    """The text of a file in Kafka's form with these entries."""
+    return printable_json(f'{{"version":1,"partitions":[{",".join(entries)}]}}\n')
 
 
 @dataclass(frozen=True)
