@@ -46,6 +46,59 @@ def test_a_bound_never_exceeds_the_optimum(problem: AssignmentProblem, data: st.
         assert bound <= sum(weights[cost] * found[cost] for cost in ORDER)
 
 
+@given(problem=problems(), data=st.data())
+@examples(100)
+def test_a_bound_is_the_sum_of_the_cheapest_choices(
+    problem: AssignmentProblem, data: st.DataObject
+) -> None:
+    """Item by item, slot by slot, in plain loops."""
+    number = st.integers(-30, 30)
+    families, slots = problem.family_base.shape
+    slot = [data.draw(number) for _ in range(slots)]
+    family = [[data.draw(number) for _ in range(slots)] for _ in range(families)]
+    move, spread = data.draw(st.integers(0, 9)), data.draw(st.integers(0, 9))
+    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    item, held = problem.owned
+    owned = set(zip(item.tolist(), held.tolist(), strict=True))
+    zones = problem.zone_of.tolist()
+    expected = 0
+    for i, f in enumerate(problem.family.tolist()):
+        left = []
+        for z in range(max(zones) + 1):
+            costs = sorted(
+                family[f][s] + (0 if (i, s) in owned else move)
+                for s in range(slots)
+                if zones[s] == z
+            )
+            expected += sum(costs[: least[i]])
+            left += costs[least[i] : most[i]]
+        taken = int(problem.demand[i]) - int(least[i]) * (max(zones) + 1)
+        expected += sum(sorted(left)[:taken])
+    members = np.bincount(problem.family, minlength=families).tolist()
+    for f, s in np.ndindex(families, slots):
+        base, gain = int(problem.family_base[f, s]), family[f][s] - slot[s]
+        expected += min(spread * (base + n) ** 2 - gain * n for n in range(members[f] + 1))
+    for s in range(slots):
+        weight, base = int(problem.weight[s]), int(problem.base[s])
+        expected += min(weight * (base + n) ** 2 - slot[s] * n for n in range(problem.items + 1))
+    bound = assignment_bound(
+        family=problem.family,
+        demand=problem.demand,
+        least=least,
+        most=most,
+        current=problem.owned,
+        zone=problem.zone_of,
+        base=problem.base,
+        family_base=problem.family_base,
+        load_weight=problem.weight,
+        move_weight=move,
+        spread_weight=spread,
+        slot_price=np.array(slot),
+        family_price=np.array(family).reshape(families, slots),
+    )
+    assert bound == expected
+
+
 @given(data=st.data())
 @examples(200)
 def test_takeover_bound_never_exceeds_a_takeover(data: st.DataObject) -> None:
