@@ -46,8 +46,9 @@ Bools = npt.NDArray[np.bool_]
 
 _STEPS, _STEPS_PER_EDGE = (3_000, 60_000), 40
 """Steps of the tabu search: least, most, and per edge in between."""
-_EVICTED = (0.5, 0.9)
-"""The shares of the edges, light ones first, that the tabu search evicts."""
+_EVICTED = ((0.5, 8), (0.9, 1))
+"""The shares of the edges, light ones first, that the tabu search evicts, and the divisors of its
+steps."""
 _TRIED = 8
 """Colours tried per step of the tabu search."""
 _COST_SCALE = 10**6
@@ -337,11 +338,11 @@ class _Colouring:
 
     def reduce_colours(self, bound: int, steps: int) -> None:
         """Remove colours down to the bound, as long as the tabu search finds other colours for
-        their edges: with so many steps in all while it evicts the lighter half of the edges, and as
-        many while it evicts all but the heaviest."""
+        their edges: with a part of so many steps while it evicts the lighter half of the edges, and
+        all of them while it evicts all but the heaviest."""
         random, ascending = Random(0), sorted(self.weight)
-        for share in _EVICTED:
-            self.heavy, left = ascending[int(share * len(ascending))], steps
+        for share, part in _EVICTED:
+            self.heavy, left = ascending[int(share * len(ascending))], steps // part
             while self.colours > bound:
                 before = list(self.of)
                 uncoloured = list(self.members[-1])
