@@ -33,11 +33,7 @@ from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
 from partage.brokers.zone_bytes import zone_bytes
 from partage.cluster import Cluster
-from partage.cluster.reassignment import (
-    Reassignment,
-    reassignment_file,
-    reassignment_texts,
-)
+from partage.cluster.reassignment import Reassignment, reassignment_file, reassignment_texts
 from partage.errors import InputError
 from partage.files import parse_json, read_text, to_json
 from partage.flow.certificate import pack, unpack

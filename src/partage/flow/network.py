@@ -227,8 +227,8 @@ def _free_arcs(
     here = slice(first, int(np.searchsorted(free, squares.at.stop)))
     of = free[here] - squares.at.start
     fixed = low[free[here]]
-    weight, base, start, end = (np.zeros_like(capacity) for _ in "wbse")
-    start[:], end[:] = capacity, capacity
+    weight, base = np.zeros_like(capacity), np.zeros_like(capacity)
+    start, end = capacity.copy(), capacity.copy()
     weight[here], base[here] = squares.weight[of], squares.base[of] + fixed
     start[here] = np.clip(squares.low[of] - fixed, 0, capacity[here])
     end[here] = np.clip(squares.high[of] - fixed, 0, capacity[here])
@@ -269,7 +269,6 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
     number = np.cumsum(used) - 1
     fewer = replace(arcs, tail=number[start], head=number[arcs.head], cost=price).at(keep)
     supply, guess = supply[used], guess[used]
-    found: Ints | None = None
     try:
         ends = np.concatenate((fewer.price(fewer.low), fewer.price(fewer.high + 1)))
         if len(distinct(ends)) > _FEW:

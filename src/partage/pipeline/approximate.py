@@ -16,8 +16,7 @@ same tables, on any number of machines.
   standard error of √(p(1 - p)/n), at most 1/(2√n).
 
 ``places`` and ``counts`` have a row per partition and are on the driver. Four standard errors count
-as the bound. Few keys, or records, are drawn all: those figures are
-exact.
+as the bound. Few keys, or records, are drawn all: those figures are exact.
 """
 
 from __future__ import annotations

@@ -247,11 +247,12 @@ class CountNetwork(ColumnGeneration):
         have the slot."""
         slots = self.groups.problem.slots
         own_group, own_slot, own_count = self.groups.own
+        own_key = own_group * slots + own_slot
         group, slot = np.nonzero(some)
         key = group * slots + slot
-        place = np.searchsorted(key, own_group * slots + own_slot)
+        place = np.searchsorted(key, own_key)
         here = np.flatnonzero(place < len(key))
-        here = here[key[place[here]] == (own_group * slots + own_slot)[here]]
+        here = here[key[place[here]] == own_key[here]]
         number = self.groups.count[group]
         number[place[here]] -= own_count[here]
         return (group, slot), number
@@ -523,16 +524,6 @@ def solve_counts(
 ) -> CountNetwork | None:
     solved = CountNetwork(groups, layers, within)
     return solved if solved.solve() else None
-
-
-def first_duals(
-    distance: Ints, slot_node: Ints, spread_node: Ints, reached: Ints, held: Ints
-) -> Ints:
-    """[F, E] dual values of (family, slot) where spread is the cost: those of the nodes ``reached``
-    by arcs; for the others, the marginal cost of a first unit on top of ``held`` [F, E]."""
-    cell: Ints = distance[slot_node] - (2 * held + 1)
-    cell.reshape(-1)[reached - spread_node[0, 0]] = distance[reached]
-    return cell
 
 
 def kept_share(problem: AssignmentProblem, most: Ints) -> Floats:

@@ -300,7 +300,7 @@ def _listed(first: Ints, width: Ints, taken: Ints) -> tuple[Ints, Ints]:
     runs."""
     run = np.repeat(np.arange(len(first)), taken)
     step = np.arange(len(run)) - np.repeat(np.cumsum(taken) - taken, taken)
-    start = np.where(taken < width, _scatter(np.arange(len(first)), width) * width // 1000, 0)
+    start = np.where(taken < width, _scatter(np.arange(len(first)), width) * width // _COSTS, 0)
     return run, first[run] + (start[run] + step) % np.maximum(width, 1)[run]
 
 

@@ -27,7 +27,6 @@ from partage.flow.assignment.count_network import (
     DRIFT,
     ColumnGeneration,
     emptiest,
-    first_duals,
     kept_share,
     load_squares,
 )
@@ -386,7 +385,9 @@ class ItemNetwork(ColumnGeneration):
         marginal cost of its first unit."""
         tail = self.squares[SPREAD].tail
         held = self.problem.family_base + self.fixed_into
-        return first_duals(distance, self.slot_node, self.spread_node, tail, held)
+        dual: Ints = distance[self.slot_node] - (2 * held + 1)
+        dual.reshape(-1)[tail - self.spread_node[0, 0]] = distance[tail]
+        return dual
 
     def _solve_laid_out(self) -> bool:
         """Solve; False when infeasible."""
