@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from partage.cluster import Cluster
 from partage.flow.certificate import fill_level, takeover_bound
+from partage.flow.sorting import distinct
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -155,9 +156,8 @@ class Placement:
 
     def failing_racks(self) -> list[int]:
         """The racks of the usable brokers; none if they have no racks, or only one."""
-        racks = (
-            np.unique(self.cluster.rack[self.usable]).tolist() if self.cluster.rack_names else []
-        )
+        named = self.cluster.rack_names
+        racks: list[int] = distinct(self.cluster.rack[self.usable]).tolist() if named else []
         return racks if len(racks) > 1 else []
 
     def rack_takeovers(self) -> Ints:
@@ -296,15 +296,15 @@ def rack_violations(cluster: Cluster, usable: Bools) -> Bools:
     row, column = np.nonzero(cluster.replicas >= 0)
     rack = cluster.rack[cluster.replicas[row, column]]
     held = _counts(row, rack, cluster.partitions, len(sizes))
-    distinct, most = (held > 0).sum(axis=1), held.max(axis=1)
+    used, most = (held > 0).sum(axis=1), held.max(axis=1)
     broken = np.zeros(cluster.partitions, dtype=np.bool_)
-    for factor in np.unique(cluster.replication_factor).tolist():
+    for factor in distinct(cluster.replication_factor).tolist():
         rows = cluster.replication_factor == factor
         racks = min(factor, int((sizes > 0).sum()))
         allowed = next(
             (m for m in range(1, factor + 1) if np.minimum(sizes, m).sum() >= factor), factor
         )
-        broken[rows] = (distinct[rows] < racks) | (most[rows] > allowed)
+        broken[rows] = (used[rows] < racks) | (most[rows] > allowed)
     return broken
 
 

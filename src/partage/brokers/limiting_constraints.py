@@ -11,6 +11,7 @@ from partage.brokers.figures import Placement
 from partage.brokers.load import LoadModel, unattainable_bands
 from partage.brokers.problem import Problem
 from partage.flow.assignment import fairest_loads, zone_bounds
+from partage.flow.sorting import distinct
 from partage.units import listed
 
 Ints = npt.NDArray[np.int64]
@@ -54,9 +55,8 @@ def _racks_too_small(problem: Problem) -> list[str]:
 
 def _rack_names(problem: Problem) -> list[str]:
     """Names of the racks that have usable brokers, in the order of the kernel's zones."""
-    return [
-        problem.cluster.rack_names[r] for r in np.unique(problem.cluster.rack[problem.slot_brokers])
-    ]
+    used = distinct(problem.cluster.rack[problem.slot_brokers])
+    return [problem.cluster.rack_names[r] for r in used]
 
 
 def _loads(problem: Problem) -> list[str]:

@@ -361,7 +361,7 @@ class Cluster:
         ids = np.array([broker.id for broker in ordered], dtype=np.int64)
         place = np.searchsorted(ids, self.broker_ids)
         kept = np.append(np.clip(place, 0, len(ids) - 1), -1)
-        used = np.unique(self.replicas[self.replicas >= 0])
+        used = np.flatnonzero(np.bincount(self.replicas[self.replicas >= 0]))
         if not np.array_equal(ids[kept[used]], self.broker_ids[used]):
             raise InputError(where, "a broker that holds replicas is not listed")
         return replace(self, brokers=ordered, replicas=kept[self.replicas])

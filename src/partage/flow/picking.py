@@ -42,6 +42,10 @@ def cheapest_picks(
         return None
     if items == 0:
         return np.zeros(0, dtype=np.int64)
+    # options that all their items have to pick: an item cannot pick two
+    all_needed = low >= np.bincount(option, minlength=len(low))
+    if (np.bincount(item[all_needed[option]], minlength=items) > 1).any():
+        return None
     start = np.searchsorted(item, np.arange(items + 1))
     # which of several cheapest picks is found depends on the order: it must not favour low options
     width = np.diff(start)[item]

@@ -89,7 +89,8 @@ def pick_pairs(
     options, slots = len(option_slot), len(quota)
     offered = np.bincount(option, minlength=options).astype(np.int64)
     capacity = np.minimum(np.maximum(option_cap, 0), offered)
-    if (np.bincount(option_slot, capacity, minlength=slots) < quota).any():
+    open_ = np.bincount(item[capacity[option] > 0], minlength=items) > 0
+    if not open_.all() or (np.bincount(option_slot, capacity, minlength=slots) < quota).any():
         return None
     prices = _even_prices(option_slot, option_base, capacity, quota, offered, reverse)
     low, high = _ranges(prices[0] - prices[1][option_slot], option_base, capacity)

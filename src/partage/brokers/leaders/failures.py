@@ -25,6 +25,7 @@ from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
 from partage.flow.selection import least_level, overflow_prices, pick_pairs
+from partage.flow.takeover_counts import MAX_COLUMNS
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -197,8 +198,17 @@ class Orders:
 
     def excess_prices(self, counts: Ints, cap: int) -> Prices:
         """Prices that may prove a cap to be impossible; for these counts, they do if it is."""
+        spare = cap - self.option_base(counts)
+        closed = spare <= 0
+        open_items = np.bincount(
+            self.item[~closed[self.takeovers.option]], minlength=self.takeovers.items
+        )
+        if len(open_items) > MAX_COLUMNS and not open_items.all():
+            # too large for a search among other counts: enough that some items exceed the cap
+            nothing = np.zeros_like(self.takeovers.base)
+            return Prices(closed.astype(np.int64), nothing, scale=0)
         quota = counts - self.takeovers.base
-        prices = overflow_prices(*self.offers, cap - self.option_base(counts), quota)
+        prices = overflow_prices(*self.offers, spare, quota)
         return Prices(*prices, scale=0)
 
     def lower_worst(self, counts: Ints, cap: int) -> tuple[Ints | None, Proof]:

@@ -111,7 +111,10 @@ def schedule_waves(
     order of waves fits the disks.
     """
     moves, between = _Moves(before, after), BetweenLogDirs(before, after)
-    without_data = np.setdiff1d(changed_rows(before, after), (*moves.rows, *between.rows))
+    rest = np.zeros(before.partitions, dtype=np.bool_)
+    rest[changed_rows(before, after)] = True
+    rest[moves.rows] = rest[between.rows] = False
+    without_data = np.flatnonzero(rest)
     rows = np.concatenate((moves.rows, without_data))
     changes = moves.changes(without_data)
     limits = WaveLimits(concurrency, batch)
@@ -121,8 +124,9 @@ def schedule_waves(
     except DeadEndError as dead_end:
         raise _cannot(before, rows, dead_end) from None
     members = [np.sort(rows[wave]) for wave in ordered]
-    left = np.setdiff1d(without_data, np.concatenate([*members, without_data[:0]]))
-    members += _batches(left, batch)
+    for member in members:
+        rest[member] = False
+    members += _batches(np.flatnonzero(rest), batch)
     last = len(_batches(without_data, batch))
     slower = len(members) > len(coloured) + last
     own = between.waves(limits)

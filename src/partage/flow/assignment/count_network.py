@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.assignment.cells import Cells, Ends, last_unit
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
 from partage.flow.network import (
     FREE,
@@ -21,7 +22,7 @@ from partage.flow.network import (
     Squares,
     minimise,
 )
-from partage.flow.sorting import counted, numbered
+from partage.flow.sorting import counted
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -147,34 +148,10 @@ class ColumnGeneration:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """The (family, slot) that the network leads to, C of them.
-
-    - ``key`` [C]: ``family * slots + slot``, ascending
-    - ``tail`` [C]: the node from which the slot is reached: that of the cell, or, for ``direct``
-      ones, that of the only (group, zone) that leads to it
-    - ``base``, ``free`` [C]: items that it has in any case, and the most that come on top of them
-    - ``held`` [C]: items that it has today
-    - ``of_own``, ``of_new``, ``of_fixed``: the cell of each arc
-    """
-
-    key: Ints
-    direct: Bools
-    tail: Ints
-    base: Ints
-    free: Ints
-    held: Ints
-    of_own: Ints
-    of_new: Ints
-    of_fixed: Ints
-
-
 class CountNetwork(ColumnGeneration):
     """The network of one resolution and its optimum.
 
-    A (family, slot) that only one (group, zone) leads to has no node: the group keeps what it has
-    there before it takes more, so one arc with the convex cost stands for both.
+    In a cell without a node, a group keeps what it has before it takes more.
 
     ``own_flow``: items kept per entry of ``groups.own``; ``new_at``, ``new_flow``: the (group,
     slot) pairs laid out for new items, and how many each takes.
@@ -190,7 +167,7 @@ class CountNetwork(ColumnGeneration):
         self.violating = groups.violating if within is None else within.violating[groups.kind]
         self.load_squares: Squares | None = None
         self.spread_squares: Squares | None = None
-        self.cells: _Cells | None = None
+        self.cells: Cells | None = None
 
     # -- layout
 
@@ -201,18 +178,20 @@ class CountNetwork(ColumnGeneration):
         """All arcs but those of the convex costs, whose windows may have to grow."""
         groups, within = self.groups, self.within
         self._find_arcs()
+        ends = self._own_slots(), self._new_slots()
         nodes = self.sink + 1
         if groups.spread:
-            self.cells = self._find_cells(nodes)
-            nodes += int((~self.cells.direct).sum())
+            merge = MOVES not in self.layers  # which new items alone cost
+            self.cells = Cells(groups.problem, ends, nodes, merge=merge)
+            nodes += self.cells.nodes
         network = Network(nodes, len(self.layers))
         demand = groups.problem.demands[groups.kind] * groups.count
         network.supply[: groups.groups] = demand
         network.supply[self.sink] = -int(demand.sum())
         self._lay_zones(network)
         self._lay_stays(network)
-        self._lay_own_slots(network)
-        self._lay_new_slots(network)
+        self.own_laid, self.own_arcs = self._lay_slots(network, 0, ends[0])
+        self.new_laid, self.new_arcs = self._lay_slots(network, 1, ends[1], self._layer(MOVES, 1))
         if within is None:
             network.push(self.slot_node, self.sink, groups.problem.load_bounds[0])
         else:
@@ -257,41 +236,6 @@ class CountNetwork(ColumnGeneration):
         number[place[here]] -= own_count[here]
         return (group, slot), number
 
-    def _find_cells(self, first_node: int) -> _Cells:
-        groups, problem = self.groups, self.groups.problem
-        ends = [(groups.own[0], groups.own[1]), self.new_at, self.fixed_at]
-        key = [groups.family[group] * problem.slots + slot for group, slot in ends]
-        cells, _, of = numbered(np.concatenate(key))
-        of_own, of_new, of_fixed = np.split(of, np.cumsum([len(one) for one in key[:2]]))
-
-        def sums(*parts: tuple[Ints, Ints]) -> Ints:
-            total = np.zeros(len(cells), dtype=np.int64)
-            for at, amount in parts:
-                total += np.bincount(at, amount, minlength=len(cells)).astype(np.int64)
-            return total
-
-        family, slot = np.divmod(cells, problem.slots)
-        zone = problem.zone_of[slot]
-        alone = np.bincount(groups.family, minlength=len(problem.family_base)) == 1
-        group = np.zeros(len(alone), dtype=np.int64)
-        group[groups.family] = np.arange(groups.groups)
-        direct = alone[family] & ~self.violating[group[family], zone]
-        if MOVES in self.layers:  # which the two arcs cost differently
-            direct[:] = False
-        node = first_node + np.cumsum(~direct) - 1
-        fixed = sums((of_own, self.own_fixed), (of_fixed, self.new_fixed))
-        return _Cells(
-            key=cells,
-            direct=direct,
-            tail=np.where(direct, self.zone_node[group[family], zone], node),
-            base=problem.family_base.reshape(-1)[cells] + fixed,
-            free=sums((of_own, self.own_free), (of_new, self.new_free)),
-            held=problem.family_base.reshape(-1)[cells] + sums((of_own, groups.own[2])),
-            of_own=of_own,
-            of_new=of_new,
-            of_fixed=of_fixed,
-        )
-
     def _lay_zones(self, network: Network) -> None:
         """group -> (group, zone): between least and most slots per item."""
         groups, problem, within = self.groups, self.groups.problem, self.within
@@ -324,38 +268,33 @@ class CountNetwork(ColumnGeneration):
         network.push(tail, head, np.where(state == FULL, limit, 0))
         self.stay_arcs = network.arcs(tail, head, np.where(state == FREE, limit, 0))
 
-    def _lay_own_slots(self, network: Network) -> None:
-        """-> [(family, slot)] or slot: items kept."""
-        group, slot, _ = self.groups.own
+    def _own_slots(self) -> Ends:
+        """Items kept."""
+        group, slot, number = self.groups.own
         zone = self.groups.problem.zone_of[slot]
         stays = self.violating[group, zone]
         tail = np.where(stays, self.stay_node[group, zone], self.zone_node[group, zone])
-        head, laid = self._heads(slot, None if self.cells is None else self.cells.of_own)
-        network.push(tail, head, self.own_fixed)
-        self.own_laid = laid
-        self.own_arcs = network.arcs(tail[laid], head[laid], self.own_free[laid])
+        family = self.groups.family[group]
+        return Ends(tail, family, slot, self.own_fixed, self.own_free, number)
 
-    def _lay_new_slots(self, network: Network) -> None:
-        """-> [(family, slot)] or slot: new items."""
-        cells, zone_of = self.cells, self.groups.problem.zone_of
-        group, slot = self.fixed_at
-        head, _ = self._heads(slot, None if cells is None else cells.of_fixed)
-        network.push(self.zone_node[group, zone_of[slot]], head, self.new_fixed)
-        group, slot = self.new_at
-        head, laid = self._heads(slot, None if cells is None else cells.of_new)
-        tail = self.zone_node[group, zone_of[slot]]
-        cost = self._layer(MOVES, 1)
-        self.new_laid = laid
-        self.new_arcs = network.arcs(tail[laid], head[laid], self.new_free[laid], cost)
+    def _new_slots(self) -> Ends:
+        """New items; the fixed ones after those that are free."""
+        both = zip(self.new_at, self.fixed_at, strict=True)
+        group, slot = (np.concatenate(ends) for ends in both)
+        fixed = np.concatenate((np.zeros_like(self.new_free), self.new_fixed))
+        free = np.concatenate((self.new_free, np.zeros_like(self.new_fixed)))
+        tail = self.zone_node[group, self.groups.problem.zone_of[slot]]
+        return Ends(tail, self.groups.family[group], slot, fixed, free, np.zeros_like(free))
 
-    def _heads(self, slot: Ints, of: Ints | None) -> tuple[Ints, Ints]:
-        """Where arcs to slots lead, given their cells, and which of them are laid out: not those
-        of direct cells."""
-        if self.cells is None or of is None:
-            return self.slot_node[slot], np.arange(len(slot))
-        direct = self.cells.direct[of]
-        head = np.where(direct, self.slot_node[slot], self.cells.tail[of])
-        return head, np.flatnonzero(~direct)
+    def _lay_slots(
+        self, network: Network, kind: int, ends: Ends, cost: dict[int, npt.ArrayLike] | None = None
+    ) -> tuple[Ints, slice]:
+        """-> [(family, slot)] -> slot: the ends that have an arc, and these arcs."""
+        network.push(ends.tail, self.slot_node[ends.slot], ends.fixed)
+        laid, head = np.arange(len(ends.slot)), self.slot_node[ends.slot]
+        if self.cells is not None:
+            laid, head = self.cells.heads(kind)
+        return laid, network.arcs(ends.tail[laid], head, ends.free[laid], cost)
 
     def guess(self, network: Network) -> None:
         """The convex costs, with windows around an estimate, and estimated dual values."""
@@ -364,33 +303,13 @@ class CountNetwork(ColumnGeneration):
             self.load_squares = load_squares(problem, self.slot_node, self.sink)
         if cells is None:
             return
-        total = np.bincount(problem.family, problem.demand, minlength=len(problem.family_base))
-        even = (total + problem.family_base.sum(axis=1)) / problem.slots
-        family, slot = np.divmod(cells.key, problem.slots)
-        noded = ~cells.direct
         if self.layers[0] == SPREAD:
-            # marginal cost of the last unit of an evenly spread family
-            last = 2 * np.floor(even).astype(np.int64) + 1
-            network.guess[: groups.groups] = -last[groups.family]
+            last = last_unit(problem)[groups.family]
+            network.guess[: groups.groups] = -last
             for nodes in (self.zone_node, self.stay_node):
-                network.guess[nodes] = -last[groups.family, None]
-            network.guess[cells.tail[noded]] = -last[family[noded]]
-        # fixed flow also passes through its (family, slot) node
-        passed = np.flatnonzero(noded)
-        fixed = cells.base[passed] - problem.family_base.reshape(-1)[cells.key[passed]]
-        network.push(cells.tail[passed], self.slot_node[slot[passed]], fixed)
-        self.cells_laid = at = np.flatnonzero(cells.free > 0)
-        held_at = (cells.held - cells.base)[at]
-        even_at = np.ceil(even)[family[at]].astype(np.int64) - cells.base[at]
-        self.spread_squares = Squares(
-            tail=cells.tail[at],
-            head=self.slot_node[slot[at]],
-            capacity=cells.free[at],
-            weight=np.ones_like(at),
-            base=cells.base[at],
-            low=np.minimum(held_at, even_at) - 2,
-            high=np.maximum(held_at, even_at) + 2,
-        )
+                network.guess[nodes] = -last[:, None]
+            cells.guess(network)
+        self.spread_squares = cells.squares(self.slot_node)
 
     def solve(self) -> bool:
         """Solve it; False when infeasible."""
@@ -413,24 +332,10 @@ class CountNetwork(ColumnGeneration):
 
     def _improving(self, distance: Ints) -> Bools:
         """[G, E] columns left out that would lower the first cost."""
+        assert self.cells is not None
         reduced = distance[self.zone_node][:, self.groups.problem.zone_of]
-        return np.asarray(
-            self.left_out & (reduced < self._cell_duals(distance)[self.groups.family])
-        )
-
-    def _cell_duals(self, distance: Ints) -> Ints:
-        """[F, E] dual values of (family, slot) in the layer of spread: those of their nodes; where
-        there is none, such ones as fit those of both ends of the arc; where no arc leads, the
-        marginal cost of a first unit."""
-        problem, cells = self.groups.problem, self.cells
-        assert cells is not None
-        slot = distance[self.slot_node][cells.key % problem.slots]
-        through = distance[cells.tail]
-        full = slot - (2 * (cells.base + cells.free) - 1)
-        through = np.where(cells.direct, np.maximum(through, full), through)
-        dual: Ints = distance[self.slot_node] - (2 * problem.family_base + 1)
-        dual.reshape(-1)[cells.key] = np.where(cells.free > 0, through, slot - (2 * cells.base + 1))
-        return dual
+        dual = self.cells.duals(distance, self.slot_node)
+        return np.asarray(self.left_out & (reduced < dual[self.groups.family]))
 
     def _solve_laid_out(self) -> bool:
         """Solve; False when infeasible."""
@@ -444,17 +349,14 @@ class CountNetwork(ColumnGeneration):
         if optimum is None:
             return False
         self.optimum: Optimum = optimum
-        own, new = np.zeros_like(self.own_free), np.zeros_like(self.new_free)
+        new_and_fixed = len(self.new_free) + len(self.new_fixed)
+        own, new = np.zeros_like(self.own_free), np.zeros(new_and_fixed, dtype=np.int64)
         if self.cells is not None:
             assert self.spread_squares is not None
-            flow = np.zeros_like(self.cells.free)
-            flow[self.cells_laid] = optimum.flow[self.spread_squares.at]
-            own = np.minimum(flow[self.cells.of_own], self.own_free)
-            flow[self.cells.of_own] -= own
-            new = flow[self.cells.of_new]
+            own, new = self.cells.flows(optimum.flow[self.spread_squares.at])
         own[self.own_laid] = optimum.flow[self.own_arcs]
         new[self.new_laid] = optimum.flow[self.new_arcs]
-        self.own_flow, self.new_flow = own + self.own_fixed, new
+        self.own_flow, self.new_flow = own + self.own_fixed, new[: len(self.new_free)]
         return True
 
     # -- results
@@ -487,11 +389,8 @@ class CountNetwork(ColumnGeneration):
         if self.cells is None:
             return slot, None
         if self.layers[layer] == SPREAD:
-            return slot, np.asarray(distance[self.sink] - self._cell_duals(distance))
-        # all have nodes
-        dual = np.zeros_like(self.groups.problem.family_base)
-        dual.reshape(-1)[self.cells.key] = distance[self.cells.tail]
-        return slot, np.asarray(distance[self.sink] - dual)
+            return slot, distance[self.sink] - self.cells.duals(distance, self.slot_node)
+        return slot, distance[self.sink] - self.cells.node_duals(distance)
 
     def face(self, layer: int) -> Face:
         """The optimal face of this layer and those before it, by class."""

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.assignment.cells import Cells, Ends, last_unit
 from partage.flow.assignment.count_network import (
     ALL_PAIRS,
     DRIFT,
@@ -81,12 +82,22 @@ def solve_item_network(
 
 @dataclass(frozen=True, eq=False)
 class _Arcs:
-    """Arcs of one kind: their place in the network and the flow fixed on them. ``key``, ascending
-    where there is no network above, identifies an arc in the network below."""
+    """Arcs of one kind [A] and the flow fixed on them. ``at``: the place of those that are ``laid``
+    in the network. ``key``, ascending where there is no network above, identifies an arc in the
+    network below."""
 
     at: slice
+    laid: Ints
     key: Ints
     fixed: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends(Ends):
+    """``Ends`` with the keys of their arcs, and what these cost."""
+
+    key: Ints
+    costs: dict[int, npt.ArrayLike]
 
 
 class ItemNetwork(ColumnGeneration):
@@ -134,37 +145,37 @@ class ItemNetwork(ColumnGeneration):
         self._number_nodes()
 
     def _number_nodes(self) -> None:
-        problem, e, zones = self.problem, self.problem.slots, self.problem.zones
+        e, zones = self.problem.slots, self.problem.zones
         pools, has_node = len(self.pool_family), int(self.has_node.sum())
-        families = len(problem.family_base) if self.families else 0
-        first = np.cumsum([len(self.count), has_node, pools * zones, e, 1, families * e])
+        first = np.cumsum([len(self.count), has_node, pools * zones, e])
         self.zone_node = np.full(self.has_node.shape, -1, dtype=np.int64)
         self.zone_node[self.has_node] = first[0] + np.arange(has_node)
         self.pool_node = first[1] + np.arange(pools * zones).reshape(pools, zones)
         self.slot_node = first[2] + np.arange(e)
         self.sink = int(first[3])
-        self.spread_node = first[4] + np.arange(families * e).reshape(families, e)
-        self.nodes = int(first[5])
 
     # -- layout
 
     def network(self) -> Network:
         """All arcs but those of the convex costs, whose windows may have to grow."""
-        problem = self.problem
-        network = Network(self.nodes, len(self.layers))
-        demand = problem.demands[self.kind] * self.count
+        ends = [self._own_slots(), self._pool_slots(), self._wide_slots()]
+        nodes = self.sink + 1
+        self.cells: Cells | None = None
+        if self.families:
+            merge = MOVES not in self.layers  # which wide items that move alone cost
+            self.cells = Cells(self.problem, ends, nodes, merge=merge)
+            nodes += self.cells.nodes
+        network = Network(nodes, len(self.layers))
+        demand = self.problem.demands[self.kind] * self.count
         network.supply[: len(demand)] = demand
         network.supply[self.sink] = -int(demand.sum())
-        # [F, E] free capacity and fixed flow into the nodes of the families
-        self.open_into, self.fixed_into = (
-            np.zeros(self.spread_node.shape, dtype=np.int64) for _ in "rs"
-        )
         self._lay_zones(network)
-        self._lay_own_slots(network)
         self._lay_pools(network)
-        self._lay_wide(network)
+        self.keep, self.take, self.reach = (
+            self._lay_slots(network, kind, one) for kind, one in enumerate(ends)
+        )
         if self.above is None:
-            network.push(self.slot_node, self.sink, problem.load_bounds[0])
+            network.push(self.slot_node, self.sink, self.problem.load_bounds[0])
         else:
             low, high = self.above.loads()
             network.push(self.slot_node, self.sink, low)
@@ -193,29 +204,18 @@ class ItemNetwork(ColumnGeneration):
         np.add.at(have, (group, problem.zone_of[slot]), number)
         mixed = (self.count > 1) & ~self.layout.by_zones[self.some]
         stay = np.where(mixed[:, None], np.clip(have - self.low, 0, slack), slack)
-        fixed, free = self._decided(network, "zone", key, tail, into.ravel(), slack.ravel())
+        fixed, free = self._decided("zone", key, slack.ravel())
+        network.push(tail, into.ravel(), fixed)
         stay_free = np.minimum(stay.ravel(), free)
         at = network.arcs(tail, into.ravel(), stay_free, new_in_zone)
-        self.zone = _Arcs(at, key, fixed)
+        self.zone = _Arcs(at, np.arange(len(key)), key, fixed)
         drift = new_in_zone | self._cost(DRIFT, 1)
         network.arcs(tail, into.ravel(), free - stay_free, drift)
 
-    def _lay_own_slots(self, network: Network) -> None:
-        """(group, zone) -> the slots that its items hold today, at no cost."""
-        group, slot, number = self.own
-        self.keep = self._arcs(
-            network,
-            "keep",
-            self.up[group] * self.problem.slots + slot,
-            self.zone_node[group, self.problem.zone_of[slot]],
-            self._head(self.family[group], slot),
-            number,
-        )
-
     def _lay_pools(self, network: Network) -> None:
-        """(group, zone) -> (pool, zone) -> the slots that not all of its items hold."""
-        problem, e, zones = self.problem, self.problem.slots, self.problem.zones
-        most = problem.bounds[1][self.kind] * self.count
+        """(group, zone) -> (pool, zone): new slots."""
+        zones = self.problem.zones
+        most = self.problem.bounds[1][self.kind] * self.count
         group, zone = np.nonzero(self.has_node & ~self.wide[:, None])
         self.new_at = (group, zone)
         self.new = self._arcs(
@@ -227,6 +227,17 @@ class ItemNetwork(ColumnGeneration):
             most[group],
             self._cost(MOVES, 1),
         )
+
+    def _own_slots(self) -> _Ends:
+        """(group, zone) -> the slots that its items hold today, at no cost."""
+        group, slot, number = self.own
+        tail = self.zone_node[group, self.problem.zone_of[slot]]
+        key = self.up[group] * self.problem.slots + slot
+        return self._ends("keep", key, tail, self.family[group], slot, number, number)
+
+    def _pool_slots(self) -> _Ends:
+        """(pool, zone) -> the slots that not all of its items hold."""
+        problem, e = self.problem, self.problem.slots
         narrow = ~self.layout.wide
         size = np.bincount(self.pool[narrow], minlength=len(self.pool_family))
         others = np.repeat(size[:, None], e, axis=1)
@@ -239,16 +250,11 @@ class ItemNetwork(ColumnGeneration):
             others[self.left_out] = 0
         pool, slot = np.nonzero(others)
         self.take_at = (pool, slot)
-        self.take = self._arcs(
-            network,
-            "take",
-            self.pool_kind[pool] * e + slot,
-            self.pool_node[pool, problem.zone_of[slot]],
-            self._head(self.pool_family[pool], slot),
-            others[pool, slot],
-        )
+        tail = self.pool_node[pool, problem.zone_of[slot]]
+        key = self.pool_kind[pool] * e + slot
+        return self._ends("take", key, tail, self.pool_family[pool], slot, others[pool, slot])
 
-    def _lay_wide(self, network: Network) -> None:
+    def _wide_slots(self) -> _Ends:
         """(wide item, zone) -> every slot that it does not hold."""
         e = self.problem.slots
         wide = np.flatnonzero(self.wide)
@@ -258,22 +264,38 @@ class ItemNetwork(ColumnGeneration):
         place, slot = np.nonzero(open_)
         group = wide[place]
         self.wide_at = (group, slot)
-        self.reach = self._arcs(
-            network,
-            "reach",
-            self.up[group] * e + slot,
-            self.zone_node[group, self.problem.zone_of[slot]],
-            self._head(self.family[group], slot),
-            np.ones_like(slot),
-            self._cost(MOVES, 1),
-        )
+        tail = self.zone_node[group, self.problem.zone_of[slot]]
+        one, cost = np.ones_like(slot), self._cost(MOVES, 1)
+        key = self.up[group] * e + slot
+        return self._ends("reach", key, tail, self.family[group], slot, one, costs=cost)
+
+    def _ends(
+        self,
+        kind: str,
+        key: Ints,
+        tail: Ints,
+        family: Ints,
+        slot: Ints,
+        capacity: Ints,
+        held: Ints | None = None,
+        costs: dict[int, npt.ArrayLike] | None = None,
+    ) -> _Ends:
+        fixed, free = self._decided(kind, key, capacity)
+        if held is None:
+            held = np.zeros_like(capacity)
+        return _Ends(tail, family, slot, fixed, free, held, key, costs or {})
+
+    def _lay_slots(self, network: Network, kind: int, ends: _Ends) -> _Arcs:
+        """-> [(family, slot)] -> slot."""
+        network.push(ends.tail, self.slot_node[ends.slot], ends.fixed)
+        laid, head = np.arange(len(ends.slot)), self.slot_node[ends.slot]
+        if self.cells is not None:
+            laid, head = self.cells.heads(kind)
+        at = network.arcs(ends.tail[laid], head, ends.free[laid], ends.costs)
+        return _Arcs(at, laid, ends.key, ends.fixed)
 
     def _cost(self, cost: str, values: npt.ArrayLike) -> dict[int, npt.ArrayLike]:
         return {self.layers.index(cost): values} if cost in self.layers else {}
-
-    def _head(self, family: Ints, slot: Ints) -> Ints:
-        head = self.spread_node[family, slot] if self.families else self.slot_node[slot]
-        return np.asarray(head, dtype=np.int64)
 
     def _arcs(
         self,
@@ -285,65 +307,34 @@ class ItemNetwork(ColumnGeneration):
         capacity: Ints,
         costs: dict[int, npt.ArrayLike] | None = None,
     ) -> _Arcs:
-        fixed, free = self._decided(network, kind, key, tail, head, capacity)
-        return _Arcs(network.arcs(tail, head, free, costs), key, fixed)
+        fixed, free = self._decided(kind, key, capacity)
+        network.push(tail, head, fixed)
+        at = network.arcs(tail, head, free, costs)
+        return _Arcs(at, np.arange(len(key)), key, fixed)
 
-    def _decided(
-        self, network: Network, kind: str, key: Ints, tail: Ints, head: Ints, capacity: Ints
-    ) -> tuple[Ints, Ints]:
-        """The fixed flow (pushed into the supplies) and the free capacity that the optimal face of
-        the network above leaves to arcs."""
-        fixed, free = np.zeros_like(capacity), capacity
-        if self.above is not None:
-            arcs: _Arcs = getattr(self.above, kind)
-            state = self.above.optimum.face[-1, arcs.at][np.searchsorted(arcs.key, key)]
-            fixed = np.where(state == FULL, capacity, 0)
-            free = np.where(state == FREE, capacity, 0)
-            network.push(tail, head, fixed)
-        if self.families and kind in ("keep", "take", "reach"):
-            place = head - self.spread_node[0, 0]
-            np.add.at(self.open_into.reshape(-1), place, free)
-            np.add.at(self.fixed_into.reshape(-1), place, fixed)
-        return fixed, free
+    def _decided(self, kind: str, key: Ints, capacity: Ints) -> tuple[Ints, Ints]:
+        """The fixed flow and the free capacity that the optimal face of the network above leaves to
+        arcs."""
+        if self.above is None:
+            return np.zeros_like(capacity), capacity
+        arcs: _Arcs = getattr(self.above, kind)
+        state = self.above.optimum.face[-1, arcs.at][np.searchsorted(arcs.key, key)]
+        return np.where(state == FULL, capacity, 0), np.where(state == FREE, capacity, 0)
 
     def guess(self, network: Network) -> dict[str, Squares]:
         """The convex costs, with windows around an estimate."""
-        problem, e = self.problem, self.problem.slots
         squares: dict[str, Squares] = {}
-        if self.families:
-            # fixed flow also passes through the nodes of the families
-            passed = np.flatnonzero(self.fixed_into)
-            amount = self.fixed_into.ravel()[passed]
-            network.push(self.spread_node.ravel()[passed], self.slot_node[passed % e], amount)
-            held = np.zeros_like(self.fixed_into)
-            item, slot = problem.owned
-            np.add.at(held, (problem.family[item], slot), 1)
-            total = np.bincount(problem.family, problem.demand, minlength=len(held))
-            share = (total + problem.family_base.sum(axis=1)) / e
+        if self.cells is not None:
             if self.layers[0] == SPREAD:
-                # marginal cost of the last unit of an evenly spread family
-                last = 2 * np.floor(share).astype(np.int64) + 1
+                last = last_unit(self.problem)
                 network.guess[: len(self.family)] = -last[self.family]
                 group, zone = np.nonzero(self.has_node)
                 network.guess[self.zone_node[group, zone]] = -last[self.family[group]]
                 network.guess[self.pool_node] = -last[self.pool_family, None]
-                network.guess[self.spread_node] = -last[:, None]
-            even = np.ceil(share).astype(np.int64)
-            at = np.flatnonzero(self.open_into)
-            base = (problem.family_base + self.fixed_into).ravel()[at]
-            held_at = (held - self.fixed_into).ravel()[at]
-            even_at = even[at // e] - base
-            squares[SPREAD] = Squares(
-                tail=self.spread_node.ravel()[at],
-                head=self.slot_node[at % e],
-                capacity=self.open_into.ravel()[at],
-                weight=np.ones_like(at),
-                base=base,
-                low=np.minimum(held_at, even_at) - 2,
-                high=np.maximum(held_at, even_at) + 2,
-            )
+                self.cells.guess(network)
+            squares[SPREAD] = self.cells.squares(self.slot_node)
         if self.above is None:
-            squares[LOAD] = load_squares(problem, self.slot_node, self.sink)
+            squares[LOAD] = load_squares(self.problem, self.slot_node, self.sink)
         return squares
 
     def solve(self) -> bool:
@@ -377,17 +368,10 @@ class ItemNetwork(ColumnGeneration):
 
     def _improving(self, distance: Ints) -> Bools:
         """[pools, E] columns left out that would lower the first cost."""
+        assert self.cells is not None
         reduced = distance[self.pool_node][:, self.problem.zone_of]
-        return np.asarray(self.left_out & (reduced < self._cells(distance)[self.pool_family]))
-
-    def _cells(self, distance: Ints) -> Ints:
-        """[F, E] dual values of (family, slot) in the first layer; where no arc leads there, the
-        marginal cost of its first unit."""
-        tail = self.squares[SPREAD].tail
-        held = self.problem.family_base + self.fixed_into
-        dual: Ints = distance[self.slot_node] - (2 * held + 1)
-        dual.reshape(-1)[tail - self.spread_node[0, 0]] = distance[tail]
-        return dual
+        dual = self.cells.duals(distance, self.slot_node)
+        return np.asarray(self.left_out & (reduced < dual[self.pool_family]))
 
     def _solve_laid_out(self) -> bool:
         """Solve; False when infeasible."""
@@ -400,6 +384,11 @@ class ItemNetwork(ColumnGeneration):
         if optimum is None:
             return False
         self.optimum = optimum
+        self.flows = [self._of_arcs(arcs) for arcs in (self.keep, self.take, self.reach)]
+        if self.cells is not None:
+            without = self.cells.flows(optimum.flow[self.squares[SPREAD].at])
+            for flow, more in zip(self.flows, without, strict=True):
+                flow += more
         return True
 
     # -- results
@@ -409,21 +398,23 @@ class ItemNetwork(ColumnGeneration):
         at, (least, _) = self.squares[LOAD].at, self.problem.load_bounds
         return least + self.optimum.low[-1, at], least + self.optimum.high[-1, at]
 
-    def _flow(self, arcs: _Arcs) -> Ints:
-        return np.asarray(self.optimum.flow[arcs.at] + arcs.fixed, dtype=np.int64)
+    def _of_arcs(self, arcs: _Arcs) -> Ints:
+        flow = arcs.fixed.copy()
+        flow[arcs.laid] += self.optimum.flow[arcs.at]
+        return flow
 
     def counts(self) -> Counts:
         """The counts to disaggregate."""
         problem = self.problem
+        kept, taken, reaching = self.flows
         asked = np.zeros((len(self.pool_family), problem.slots), dtype=np.int64)
-        asked[self.take_at] = self._flow(self.take)
-        new_in_zone = (self._flow(self.zone).reshape(self.low.shape) + self.low) * ~self.has_node
-        new_in_zone[self.new_at] = self._flow(self.new)
-        kept = self._flow(self.keep)
+        asked[self.take_at] = taken
+        new_in_zone = (self._of_arcs(self.zone).reshape(self.low.shape) + self.low) * ~self.has_node
+        new_in_zone[self.new_at] = self._of_arcs(self.new)
         shared = self._shared(new_in_zone, kept)
         new_of_item = np.where(self.layout.individual[:, None], new_in_zone[self.of], 0)
         new_of_item[shared[self.of]] = self._distributed(shared, new_in_zone)
-        reached = self._flow(self.reach) > 0
+        reached = reaching > 0
         return Counts(
             problem=problem,
             of=self.of,
@@ -464,8 +455,8 @@ class ItemNetwork(ColumnGeneration):
     def costs(self) -> dict[str, int]:
         """The three costs of the counts found."""
         count = self.problem.family_base.copy()
-        new = self._flow(self.take), self._flow(self.reach)
-        np.add.at(count, (self.family[self.own[0]], self.own[1]), self._flow(self.keep))
+        kept, *new = self.flows
+        np.add.at(count, (self.family[self.own[0]], self.own[1]), kept)
         np.add.at(count, (self.pool_family[self.take_at[0]], self.take_at[1]), new[0])
         np.add.at(count, (self.family[self.wide_at[0]], self.wide_at[1]), new[1])
         return self.problem.costs_of_counts(count, int(new[0].sum() + new[1].sum()))
@@ -477,9 +468,11 @@ class ItemNetwork(ColumnGeneration):
             if cost == DRIFT:
                 continue
             distance = self.optimum.distance[layer]
-            cells = distance[self.spread_node] if self.families else None
-            if self.included is not None and layer == 0:
-                cells = self._cells(distance)
+            cells = None
+            if self.cells is not None and cost == SPREAD:
+                cells = self.cells.duals(distance, self.slot_node)
+            elif self.cells is not None:
+                cells = self.cells.node_duals(distance)
             found[cost] = (
                 distance[self.sink] - distance[self.slot_node],
                 None if cells is None else distance[self.sink] - cells,
