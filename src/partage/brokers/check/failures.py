@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import permutations
 
 import numpy as np
 
@@ -16,8 +17,7 @@ def leaders_after_failures(plan: PlanColumns, lists: Lists) -> Ints:
     leader = plan.leaders(lists)
     follower = plan.slot_of[plan.first_followers(lists)]
     both = (leader >= 0) & (follower >= 0)
-    taken = np.zeros((slots, slots), dtype=np.int64)
-    np.add.at(taken, (leader[both], follower[both]), 1)
+    taken = _pairs(leader[both], follower[both], slots, slots)
     level = _leader_counts(plan, lists)[None, :] + taken
     np.fill_diagonal(level, 0)
     return level
@@ -36,11 +36,10 @@ def loose_failure_bound(plan: PlanColumns, lists: Lists) -> int:
     level = leaders_after_failures(plan, lists)
     counts = _leader_counts(plan, lists)
     together = np.zeros((slots, slots), dtype=np.int64)
-    for brokers in lists:
-        on = [int(slot) for b in brokers if (slot := plan.slot_of[plan.place[b]]) >= 0]
-        for one in on:
-            for other in on:
-                together[one, other] += one != other
+    on = plan.slot_of[plan.positions(lists)].T
+    for one, other in permutations(on, 2):
+        both = (one >= 0) & (other >= 0) & (one != other)
+        together += _pairs(one[both], other[both], slots, slots)
     pairs = level - counts[None, :]
     np.fill_diagonal(pairs, 0)
     return takeover_bound(pairs.sum(axis=1), counts, np.zeros_like(pairs), together)
@@ -54,13 +53,13 @@ def least_worst_survivor(plan: PlanColumns, lists: Lists) -> int:
     if brokers < 2:
         return 0
     counts = _leader_counts(plan, lists)
-    led, lost, apart = int(counts.sum()), int(counts.sum()), bool(plan.rack_sizes)
-    for ids in lists:
-        places = [plan.place[b] for b in ids]
-        live = [place for place in places if plan.alive[place]]
-        usable = [place for place in live if plan.usable[place]]
-        lost -= bool(plan.usable[places[0]]) and usable == live and len(usable) > 1
-        apart = apart and len({plan.rack[place] for place in usable}) == len(usable)
+    usable = plan.on_usable(lists)
+    safe = usable[:, 0] & (usable == plan.live(lists)).all(axis=1) & (usable.sum(axis=1) > 1)
+    led = int(counts.sum())
+    lost = led - int(safe.sum())
+    rack = np.sort(np.where(usable, plan.racks_of(lists), -1), axis=1)
+    twice = (rack[:, 1:] == rack[:, :-1]) & (rack[:, 1:] >= 0)
+    apart = bool(plan.rack_sizes) and not twice.any()
     # some broker leads at most the average of those that no broker takes over
     bounds = [_rounded_up(led - lost // brokers, brokers - 1)]
     if apart and not lost and np.ptp(counts) <= 1:
@@ -95,15 +94,10 @@ def least_rack_survivor(plan: PlanColumns, lists: Lists) -> int | None:
     inside = Counter(plan.rack[s] for s in plan.slots.tolist())
     if len(inside) < 2:
         return None
-    led = dependent = 0
-    for ids in lists:
-        leader, *rest = [plan.place[b] for b in ids]
-        if not plan.usable[leader]:
-            continue
-        led += 1
-        live = [place for place in rest if plan.alive[place]]
-        elsewhere = any(plan.rack[place] != plan.rack[leader] for place in live)
-        dependent += not (elsewhere and all(plan.usable[place] for place in live))
+    live, rack, usable = plan.live(lists), plan.racks_of(lists), plan.on_usable(lists)
+    elsewhere = (live & (rack != rack[:, :1])).any(axis=1)
+    sure = elsewhere & (usable == live)[:, 1:].all(axis=1)
+    led, dependent = int(usable[:, 0].sum()), int((usable[:, 0] & ~sure).sum())
     level = 0
     while True:
         left = (led - level * (len(plan.slots) - count) for count in inside.values())
@@ -115,9 +109,11 @@ def least_rack_survivor(plan: PlanColumns, lists: Lists) -> int | None:
 def leaders_after_rack_failure(plan: PlanColumns, lists: Lists) -> dict[str, int] | None:
     """The figure ``leaders_after_rack_failure``: the worst survivor's leaders, a lower bound on
     them, and the partitions offline, over the racks that may fail. None with fewer than two."""
-    racks = {plan.rack[s] for s in plan.slots.tolist()}
-    if len(racks) < 2:
+    names = sorted({rack for s in plan.slots.tolist() if (rack := plan.rack[s]) is not None})
+    if len(names) < 2:
         return None
+    every = sorted(plan.rack_names)
+    racks = [every.index(name) for name in names]
     takeovers = _RackTakeovers(plan, lists)
     levels = [takeovers.worst_and_ideal(rack) for rack in racks]
     return {
@@ -128,46 +124,49 @@ def leaders_after_rack_failure(plan: PlanColumns, lists: Lists) -> dict[str, int
 
 
 class _RackTakeovers:
-    """What happens to each partition when a rack fails; brokers by position.
+    """What happens to each partition when a rack fails; brokers and racks by position.
 
-    - ``led``: partitions by leader; ``taken``, ``offered``: by failed rack and broker, those that
-      it takes over, and those of which it has a replica
-    - ``only``: partitions by the one rack of their live replicas; ``dead``: those without any
+    - ``led`` [B]: partitions by leader; ``taken``, ``offered`` [racks, B]: by failed rack and
+      broker, those that it takes over, and those of which it has a replica
+    - ``only`` [racks]: partitions by the one rack of their live replicas; ``dead``: those without
+      any
     """
 
     def __init__(self, plan: PlanColumns, lists: Lists) -> None:
         self.plan = plan
-        self.led = Counter[int]()
-        self.taken = Counter[tuple[str | None, int]]()
-        self.offered = Counter[tuple[str | None, int]]()
-        self.only = Counter[str | None]()
-        self.dead = 0
-        for brokers in lists:
-            self._add([plan.place[b] for b in brokers])
+        place, live, rack = plan.positions(lists), plan.live(lists), plan.racks_of(lists)
+        brokers, racks = len(plan.ids), len(plan.rack_names)
+        self.rack = np.array([sorted(plan.rack_names).index(name or "") for name in plan.rack])
+        self.led = np.bincount(place[:, 0], minlength=brokers)
+        self.dead = int((~live.any(axis=1)).sum())
+        self.only = np.zeros(racks, dtype=np.int64)
+        self.taken = np.zeros((racks, brokers), dtype=np.int64)
+        self.offered = np.zeros((racks, brokers), dtype=np.int64)
+        for i in range(place.shape[1]):
+            # each rack of a partition once
+            first = live[:, i] & ~(live[:, :i] & (rack[:, :i] == rack[:, i : i + 1])).any(axis=1)
+            others = live & (rack != rack[:, i : i + 1]) & first[:, None]
+            self.only += np.bincount(rack[first & ~others.any(axis=1), i], minlength=racks)
+            row, column = np.nonzero(others)
+            self.offered += _pairs(rack[row, i], place[row, column], racks, brokers)
+        others = live & (rack != rack[:, :1])
+        taken = live[:, 0] & others.any(axis=1)
+        taker = place[taken, others[taken].argmax(axis=1)]
+        self.taken += _pairs(rack[taken, 0], taker, racks, brokers)
 
-    def _add(self, brokers: list[int]) -> None:
-        plan, leader = self.plan, brokers[0]
-        self.led[leader] += 1
-        live = [b for b in brokers if plan.alive[b]]
-        racks = {plan.rack[b] for b in live}
-        self.dead += not racks
-        if len(racks) == 1:
-            self.only.update(racks)
-        for rack in racks:
-            others = [b for b in live if plan.rack[b] != rack]
-            self.offered.update((rack, b) for b in others)
-            if others and plan.alive[leader] and rack == plan.rack[leader]:
-                self.taken[rack, others[0]] += 1
-
-    def offline(self, rack: str | None) -> int:
+    def offline(self, rack: int) -> int:
         """Partitions without a live replica when the rack has failed."""
-        return self.dead + self.only[rack]
+        return self.dead + int(self.only[rack])
 
-    def worst_and_ideal(self, rack: str | None) -> tuple[int, int]:
+    def worst_and_ideal(self, rack: int) -> tuple[int, int]:
         """Leaders of the worst survivor when the rack has failed, and a lower bound on them."""
-        survivors = [s for s in self.plan.slots.tolist() if self.plan.rack[s] != rack]
-        level = np.array([self.led[s] for s in survivors])
-        taken = np.array([self.taken[rack, s] for s in survivors])
-        offered = np.array([self.offered[rack, s] for s in survivors])
-        ideal = fill_level(level, offered, int(taken.sum()))
+        survivors = self.plan.slots[self.rack[self.plan.slots] != rack]
+        level, taken = self.led[survivors], self.taken[rack, survivors]
+        ideal = fill_level(level, self.offered[rack, survivors], int(taken.sum()))
         return int((level + taken).max()), ideal
+
+
+def _pairs(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
+    """[rows, columns] how often each pair occurs."""
+    count = np.bincount(row * columns + column, minlength=rows * columns)
+    return count.reshape(rows, columns)

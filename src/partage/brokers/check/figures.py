@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,8 +20,8 @@ from partage.brokers.check.load_columns import LoadColumns
 from partage.brokers.check.load_figures import load_figures
 from partage.brokers.check.placement_bounds import within_tolerance
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
-from partage.brokers.check.racks import keeps_rack_rule
+from partage.brokers.check.plan_columns import Bools, Ints, Lists, PlanColumns
+from partage.brokers.check.racks import rows_that_break_the_rule
 from partage.brokers.check.schema import identical
 from partage.brokers.check.size_bounds import within_bands
 from partage.brokers.check.stages import is_aimed
@@ -139,16 +138,12 @@ def _is_met(plan: PlanColumns, stage: Any) -> bool:
 def _keeps_rules(plan: PlanColumns) -> bool:
     """Whether no chosen partition breaks the rack rule, and none is led by a broker that is not
     usable while others could lead it."""
-    racks_matter = plan.rack_sizes and not plan.asked.no_moves and not plan.asked.relieves
-    for row in np.flatnonzero(plan.chosen).tolist():
-        places = [plan.place[b] for b in plan.after[row]]
-        usable = [bool(plan.usable[place]) for place in places]
-        if sum(usable) > 1 and not usable[0]:
-            return False
-        racks = Counter(plan.rack[place] for place in places)
-        if racks_matter and not keeps_rack_rule(racks.values(), plan.rack_sizes.values()):
-            return False
-    return True
+    usable = plan.on_usable(plan.after)
+    if (plan.chosen & (usable.sum(axis=1) > 1) & ~usable[:, 0]).any():
+        return False
+    if not plan.rack_sizes or plan.asked.no_moves or plan.asked.relieves:
+        return True
+    return not (plan.chosen & _breaks_rack_rule(plan, plan.after)).any()
 
 
 def _moves_lower_bound(plan: PlanColumns) -> int:
@@ -166,15 +161,15 @@ def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> d
     """The figures of one placement."""
     row, broker = plan.pairs(lists)
     slots, count = plan.slots, len(plan.ids)
-    leaders = np.bincount([plan.place[r[0]] for r in lists], minlength=count)
-    spread = np.zeros((len(plan.topics), count), dtype=np.int64)
-    np.add.at(spread, (plan.topic[row], broker), 1)
+    leaders = np.bincount(plan.positions(lists)[:, 0], minlength=count)
+    spread = np.bincount(plan.topic[row] * count + broker, minlength=len(plan.topics) * count)
+    of_slots = spread.reshape(len(plan.topics), count)[:, slots]
     level = leaders_after_failures(plan, lists)
     return {
         "replicas_per_broker": _range(np.bincount(broker, minlength=count)[slots]),
         "leaders_per_broker": _range(leaders[slots]),
-        "rack_violations": _rack_violations(plan, lists),
-        "topic_spread": int(np.ptp(spread[:, slots], axis=1).max()),
+        "rack_violations": int(_breaks_rack_rule(plan, lists).sum()),
+        "topic_spread": int((of_slots.max(axis=1) - of_slots.min(axis=1)).max()),
         "bytes_max_over_mean": _bytes_max_over_mean(plan, lists),
         "leaders_after_failure": {
             "max": int(level.max()) if len(slots) > 1 else 0,
@@ -190,20 +185,18 @@ def _range(counts: Ints) -> list[int]:
     return [int(counts.min()), int(counts.max())]
 
 
-def _rack_violations(plan: PlanColumns, lists: Lists) -> int:
-    sizes = plan.rack_sizes.values()
-    if not sizes:
-        return 0
-    per_rack = (Counter(plan.rack[plan.place[b]] for b in brokers) for brokers in lists)
-    return sum(not keeps_rack_rule(counts.values(), sizes) for counts in per_rack)
+def _breaks_rack_rule(plan: PlanColumns, lists: Lists) -> Bools:
+    """[P] whether a partition breaks the rack rule."""
+    if not plan.rack_sizes:
+        return np.zeros(len(lists), dtype=np.bool_)
+    return rows_that_break_the_rule(plan.racks_of(lists), plan.rack_sizes.values())
 
 
 def _bytes_max_over_mean(plan: PlanColumns, lists: Lists) -> float | None:
     if not plan.sized:
         return None
-    held = Counter[int]()
-    for brokers, size in zip(lists, plan.size.tolist(), strict=True):
-        for b in brokers:
-            held[plan.place[b]] += size
-    used = [held[s] for s in plan.slots.tolist()]
+    row, broker = plan.pairs(lists)
+    held = np.zeros(len(plan.ids), dtype=np.int64)
+    np.add.at(held, broker, plan.size.astype(np.int64)[row])
+    used = held[plan.slots].tolist()
     return round(max(used) * len(used) / sum(used), 4) if sum(used) else 1.0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from partage.brokers.check.failures import leaders_after_failures
-from partage.brokers.check.plan_columns import PlanColumns
+from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.zones import Zones
 from partage.flow.certificate import (
@@ -30,7 +31,7 @@ def leader_bounds(plan: PlanColumns, found: Recount) -> None:
         _check_counts(choices, found)
     level = leaders_after_failures(plan, plan.after)
     worst = found.values["failure"] = int(level.max(initial=0))
-    squares = int((level.astype(object) ** 2).sum())
+    squares = sum((level * level).sum(axis=1).tolist())
     takeovers = _takeovers(choices)
     _check_worst(plan, takeovers, found)
     same_counts = takeovers.within(choices.counts, choices.counts)
@@ -44,11 +45,11 @@ def leader_bounds(plan: PlanColumns, found: Recount) -> None:
 class _Choices:
     """What the orders of the broker lists leave open, on E usable brokers (slots).
 
-    - ``sets``: usable slots of each partition's replicas, ascending; ``may_lead``: those that the
-      options allow to lead; ``leader`` [P] slot of the preferred leader, -1 where it is not usable;
-      ``counts`` [E] leaders
+    - ``sets`` [P, R]: usable slots of each partition's replicas, ascending after padding with -1;
+      ``may_lead`` [P, R]: those that the options allow to lead; ``leader`` [P]: slot of the
+      preferred leader, -1 where it is not usable; ``counts`` [E]: leaders
     - ``free``: rows with a choice: chosen partitions with two usable replicas or more
-    - ``fixed``: the other rows, with the slot that leads them, if any can; ``base`` [E]: how many
+    - ``fixed``: the other rows, and the slots that lead them, if any can; ``base`` [E]: how many
       each leads; ``pair_base`` [E, E]: their takeovers by preferred leader and follower
     """
 
@@ -57,30 +58,27 @@ class _Choices:
         slots = self.slots = len(plan.slots)
         self.leader = plan.leaders(plan.after)
         self.counts = np.bincount(self.leader[self.leader >= 0], minlength=slots)
-        self.sets = [
-            sorted({int(plan.slot_of[plan.place[b]]) for b in r} - {-1}) for r in plan.after
-        ]
-        self.may_lead = [
-            [s for s in slots if plan.may_lead(i, int(plan.slots[s]))]
-            for i, slots in enumerate(self.sets)
-        ]
-        may_choose = [bool(c) and len(s) >= 2 for c, s in zip(plan.chosen, self.sets, strict=True)]
-        self.free = [i for i, free in enumerate(may_choose) if free]
-        rest = [i for i, free in enumerate(may_choose) if not free]
-        self.fixed = [(i, leader) for i in rest if (leader := self._fixed_leader(i)) >= 0]
-        self.base = np.zeros(slots, dtype=np.int64)
-        self.pair_base = np.zeros((slots, slots), dtype=np.int64)
-        follower = plan.slot_of[plan.first_followers(plan.after)]
-        for _, leader in self.fixed:
-            self.base[leader] += 1
-        for i in rest:
-            if self.leader[i] >= 0 and follower[i] >= 0:
-                self.pair_base[self.leader[i], follower[i]] += 1
-
-    def _fixed_leader(self, row: int) -> int:
-        """A lone usable replica leads, even if a dead broker's is listed before it."""
-        usable = self.sets[row]
-        return usable[0] if self.plan.chosen[row] and usable else int(self.leader[row])
+        on = plan.slot_of[plan.positions(plan.after)]
+        self.sets: Ints = np.sort(on, axis=1)
+        self.may_lead: Bools = self.sets >= 0
+        if plan.asked.leader_racks:
+            for row, column in np.argwhere(self.may_lead).tolist():
+                place = int(plan.slots[self.sets[row, column]])
+                self.may_lead[row, column] = plan.may_lead(row, place)
+        usable = (self.sets >= 0).sum(axis=1)
+        free = plan.chosen & (usable >= 2)
+        self.free = np.flatnonzero(free)
+        rest = np.flatnonzero(~free)
+        # a lone usable replica leads, even if a dead broker's is listed before it
+        alone = plan.chosen[rest] & (usable[rest] > 0)
+        leader = np.where(alone, self.sets[rest, -1], self.leader[rest])
+        self.fixed = rest[leader >= 0], leader[leader >= 0]
+        self.base = np.bincount(self.fixed[1], minlength=slots)
+        follower = plan.slot_of[plan.first_followers(plan.after)][rest]
+        led = self.leader[rest]
+        both = (led >= 0) & (follower >= 0)
+        pairs = led[both] * slots + follower[both]
+        self.pair_base = np.bincount(pairs, minlength=slots**2).reshape(slots, slots)
 
 
 def _takeovers(choices: _Choices) -> Takeovers:
@@ -90,13 +88,13 @@ def _takeovers(choices: _Choices) -> Takeovers:
     only these. By rate or load, the leaders stay.
     """
     plan, slots = choices.plan, choices.slots
-    free = [i for i in choices.free if choices.leader[i] >= 0]
+    free = choices.free[choices.leader[choices.free] >= 0]
     base = choices.counts - np.bincount(choices.leader[free], minlength=slots)
     low = high = choices.counts
-    may_lead = [choices.may_lead[i] for i in free]
+    sets, may_lead = choices.sets[free], choices.may_lead[free]
     stage = plan.stages.get("leaders")
     if stage is None:
-        may_lead = [[int(choices.leader[i])] for i in free]
+        may_lead = sets == choices.leader[free, None]
     elif (
         stage["value"] == stage["bound"]
         and len(free) == len(choices.free)
@@ -104,19 +102,13 @@ def _takeovers(choices: _Choices) -> Takeovers:
     ):
         price = unpack(stage["prices"]["brokers"], slots)
         low, high = fairest_range(base, price, len(free))
-        least = [min(int(price[b]) for b in brokers) for brokers in may_lead]
-        may_lead = [
-            [b for b in brokers if price[b] == cheapest]
-            for brokers, cheapest in zip(may_lead, least, strict=True)
-        ]
-    triples = [
-        (k, b, f)
-        for k, i in enumerate(free)
-        for b in may_lead[k]
-        for f in choices.sets[i]
-        if f != b
-    ]
-    item, leader, follower = np.array(triples, dtype=np.int64).reshape(-1, 3).T
+        paid = np.where(may_lead, price[sets], np.iinfo(np.int64).max)
+        may_lead &= paid == paid.min(axis=1, keepdims=True)
+    item = leader = follower = np.zeros(0, dtype=np.int64)
+    for i, j in permutations(range(sets.shape[1]), 2):
+        rows = np.flatnonzero(may_lead[:, i] & (sets[:, j] >= 0))
+        item = np.append(item, rows)
+        leader, follower = np.append(leader, sets[rows, i]), np.append(follower, sets[rows, j])
     pairs, option = np.unique(leader * slots + follower, return_inverse=True)
     return Takeovers(
         item=item,
@@ -148,8 +140,8 @@ def _proof(plan: PlanColumns, prices: dict[str, Any], takeovers: Takeovers) -> l
 def _check_counts(choices: _Choices, found: Recount) -> None:
     """The stage ``leaders``: the sum of squared leader counts."""
     stage = choices.plan.stages["leaders"]
-    arcs = [(k, s) for k, i in enumerate(choices.free) for s in choices.may_lead[i]]
-    item, option = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
+    item, column = np.nonzero(choices.may_lead[choices.free])
+    option = choices.sets[choices.free][item, column]
     bound = picking_bound(
         item=item,
         option=option,
@@ -201,7 +193,7 @@ def _check_zones(choices: _Choices, takeovers: Takeovers, worst: int, found: Rec
     costs = [zones.costs(i, brokers, rates) for i, brokers in enumerate(plan.after)]
     led = [cost[brokers[0]] for cost, brokers in zip(costs, plan.after, strict=True)]
     found.values["zone bytes"] = sum(led)
-    free = [i for i in choices.free if choices.leader[i] >= 0]
+    free = choices.free[choices.leader[choices.free] >= 0].tolist()
     leaders = plan.slots[takeovers.holder[takeovers.option]].tolist()
     arcs = zip(takeovers.item.tolist(), leaders, strict=True)
     cost = np.array([costs[free[k]][plan.ids[b]] for k, b in arcs], dtype=np.int64)
@@ -221,17 +213,21 @@ def _check_rates(choices: _Choices, found: Recount) -> None:
     for i, leader in enumerate(choices.leader.tolist()):
         if leader >= 0:
             load[leader] += rates[i]
-    for i, leader in choices.fixed:
+    for i, leader in zip(*(part.tolist() for part in choices.fixed), strict=True):
         base[leader] += rates[i]
     found.values["leader rate"] = max(load)
     inside = {int(plan.slot_of[plan.place[b]]) for b in stage["prices"]["confined"]}
     if not inside or -1 in inside:
         found.defect("leader rate: confined must name usable brokers")
         return
-    confined = sum(rates[i] for i in choices.free if set(choices.may_lead[i]) <= inside)
+    confined = sum(rates[i] for i in choices.free.tolist() if _leaders(choices, i) <= inside)
     confined += sum(base[s] for s in inside)
-    largest = max((rates[i] for i in choices.free), default=0)
+    largest = max((rates[i] for i in choices.free.tolist()), default=0)
     found.compare_bound(stage, max(-(-confined // len(inside)), largest, *base))
+
+
+def _leaders(choices: _Choices, row: int) -> set[int]:
+    return set(choices.sets[row][choices.may_lead[row]].tolist())
 
 
 def _scaled(rates: list[float]) -> list[int]:

@@ -74,13 +74,14 @@ def _check_stage(
         return
     families, slots = len(model.families), len(plan.slots)
     slot_price = unpack(prices["brokers"], slots)
-    family_price = np.zeros((families, slots), dtype=np.int64)
+    family_price = None
     if "topics" in prices:
         family_price = unpack(prices["topics"], families * slots).reshape(families, slots)
+        family_price += slot_price
     if use["load"] * int(weight.max()) >= 2**62:
         raise MalformedError(f"{MARKER}: certificate: {name}: weights too large to be summed")
     base = model.fixed.sum(axis=0) - aim
-    total = _bound(model, base, weight, use, slot_price, family_price + slot_price)
+    total = _bound(model, base, weight, use, slot_price, family_price)
     # the earlier stages are held at their proven bounds
     proven[name] = total - sum(use[_COST[earlier]] * proven[earlier] for earlier in order[:-1])
     found.compare_bound(stage, proven[name])
@@ -110,17 +111,24 @@ def _bound(
     weight: Ints,
     use: dict[str, int],
     slot_price: Ints,
-    family_price: Ints,
+    family_price: Ints | None,
 ) -> int:
+    """The bound from prices; ``family_price`` None: the slot's in every family. Where those have no
+    cost either, all items may as well be of one family."""
+    families, fixed = model.family, model.fixed[model.families]
+    if family_price is None and not use["spread"]:
+        families, fixed = np.zeros_like(model.family), np.zeros((1, len(base)), dtype=np.int64)
+    if family_price is None:
+        family_price = np.repeat(slot_price[None, :], len(fixed), axis=0)
     return assignment_bound(
-        family=model.family,
+        family=families,
         demand=model.demand,
         least=model.least,
         most=model.most,
         current=model.sits,
         zone=model.zone,
         base=base,
-        family_base=model.fixed[model.families],
+        family_base=fixed,
         load_weight=use["load"] * weight,
         move_weight=use["moves"],
         spread_weight=use["spread"],
@@ -132,8 +140,7 @@ def _bound(
 def _load_bound(model: PlacementModel, weight: Ints, price: Ints, move_price: int) -> int:
     """The bound on the loads' squares, and on the moves at their price, from the slots' prices."""
     use = {"load": 1, "moves": move_price, "spread": 0}
-    family_price = np.repeat(price[None, :], len(model.families), axis=0)
-    return _bound(model, model.fixed.sum(axis=0), weight, use, price, family_price)
+    return _bound(model, model.fixed.sum(axis=0), weight, use, price, None)
 
 
 def _check_budget(model: PlacementModel, found: Recount, *, aimed: bool) -> None:

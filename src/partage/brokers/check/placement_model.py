@@ -31,14 +31,12 @@ class PlacementModel:
         slots, e = plan.slots, len(plan.slots)
         self.families = sorted(set(plan.topic[items].tolist()))
         self.family = np.searchsorted(self.families, plan.topic[items])
-        self.fixed = np.zeros((len(plan.topics), e), dtype=np.int64)
-        self.count = np.zeros((len(plan.topics), e), dtype=np.int64)
         row, broker = plan.pairs(plan.after)
         slot = plan.slot_of[broker]
         ok = slot >= 0
-        np.add.at(self.count, (plan.topic[row[ok]], slot[ok]), 1)
+        self.count = _pairs(plan.topic[row[ok]], slot[ok], len(plan.topics), e)
         stay = ok & ~plan.chosen[row]
-        np.add.at(self.fixed, (plan.topic[row[stay]], slot[stay]), 1)
+        self.fixed = _pairs(plan.topic[row[stay]], slot[stay], len(plan.topics), e)
         was_row, was_broker = plan.pairs(plan.before)
         was_slot = plan.slot_of[was_broker]
         own = (was_slot >= 0) & plan.chosen[was_row]
@@ -117,6 +115,12 @@ class PlacementModel:
     def weights(self) -> Ints:
         """[E] 1 / capacity as whole numbers."""
         return whole_weights([self.plan.capacity[s] for s in self.plan.slots])
+
+
+def _pairs(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
+    """[rows, columns] how often each pair occurs."""
+    count = np.bincount(row * columns + column, minlength=rows * columns)
+    return count.reshape(rows, columns)
 
 
 def whole_weights(capacity: Sequence[Fraction]) -> Ints:

@@ -77,6 +77,7 @@ class PlanColumns:
         """Raises MalformedError."""
         self.root, self.digest = root, digest
         self.entries: dict[str, dict[str, dict[str, Any]]] = {}
+        self._positions: list[tuple[Lists, Ints]] = []
         try:
             _check_schema(value)
             self.value = value
@@ -187,7 +188,7 @@ class PlanColumns:
         """The certificate's stages by name."""
         return {stage["stage"]: stage for stage in self.value["certificate"]["stages"]}
 
-    @property
+    @cached_property
     def new_replicas(self) -> list[int]:
         """[P] replicas of each partition that a broker must newly fetch."""
         return [len(set(a) - set(b)) for b, a in zip(self.before, self.after, strict=True)]
@@ -225,11 +226,15 @@ class PlanColumns:
 
     def positions(self, lists: Lists) -> Ints:
         """[P, R] broker positions, -1 padded."""
-        width = max(len(row) for row in lists)
-        return np.array(
-            [[self.place[b] for b in row] + [-1] * (width - len(row)) for row in lists],
-            dtype=np.int64,
-        )
+        for known, found in self._positions:
+            if known is lists:
+                return found
+        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        found = np.full((len(lists), int(lengths.max(initial=0))), -1, dtype=np.int64)
+        flat = [self.place[b] for row in lists for b in row]
+        found[np.arange(found.shape[1]) < lengths[:, None]] = flat
+        self._positions.append((lists, found))
+        return found
 
     def pairs(self, lists: Lists) -> tuple[Ints, Ints]:
         """(row, broker position) of every replica."""
@@ -239,14 +244,31 @@ class PlanColumns:
 
     def leaders(self, lists: Lists) -> Ints:
         """[P] slot of each preferred leader, -1 where that broker is not usable."""
-        return np.asarray(self.slot_of[[self.place[row[0]] for row in lists]])
+        return np.asarray(self.slot_of[self.positions(lists)[:, 0]])
 
-    def first_followers(self, lists: Lists) -> list[int]:
+    def live(self, lists: Lists) -> Bools:
+        """[P, R] whether each replica is on a live broker."""
+        return np.asarray(np.append(self.alive, False)[self.positions(lists)])
+
+    def on_usable(self, lists: Lists) -> Bools:
+        """[P, R] whether each replica is on a usable broker."""
+        return np.asarray(np.append(self.usable, False)[self.positions(lists)])
+
+    def racks_of(self, lists: Lists) -> Ints:
+        """[P, R] the rack of each replica by its place in ``rack_names``, ascending, -1 padded; 0
+        without racks."""
+        places = {name: i for i, name in enumerate(sorted(self.rack_names))}
+        rack = np.array([0 if name is None else places[name] for name in self.rack] + [-1])
+        return np.asarray(rack[self.positions(lists)])
+
+    def first_followers(self, lists: Lists) -> Ints:
         """[P] position of the broker that takes over leadership: the next live replica after the
         preferred leader, or -1."""
-        return [
-            next((self.place[b] for b in row[1:] if self.alive[self.place[b]]), -1) for row in lists
-        ]
+        live = self.live(lists)
+        live[:, 0] = False
+        rows = np.arange(len(live))
+        first = self.positions(lists)[rows, live.argmax(axis=1)]
+        return np.where(live.any(axis=1), first, -1)
 
 
 def _check_schema(value: Any) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+import numpy as np
 
 from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns, read_json
-from partage.brokers.check.racks import keeps_rack_rule
+from partage.brokers.check.racks import keeps_rack_rule, rows_that_break_the_rule
 from partage.brokers.check.replan_files import REPLAN, replans
 from partage.brokers.check.schema import mismatch
 from partage.brokers.directory import MARKER
@@ -15,12 +17,31 @@ from partage.brokers.directory import MARKER
 def check_rules(plan: PlanColumns) -> list[str]:
     """Defects of the new broker lists; of the disks only if there are none of those."""
     found = [
-        f"{MARKER}: {name}: {defect}"
-        for row, name in enumerate(plan.names)
+        f"{MARKER}: {plan.names[row]}: {defect}"
+        for row in _suspects(plan)
         for defect in _defects(plan, row)
     ]
     found = found[:MAX_DEFECTS] or _overfull_disks(plan)
     return found + _broken_racks_of_replans(plan)[:MAX_DEFECTS]
+
+
+def _suspects(plan: PlanColumns) -> Iterable[int]:
+    """Rows that may break a rule. Of chosen partitions that may move and be led anywhere, those on
+    usable brokers with all their replicas in enough racks break none."""
+    every = range(len(plan.names))
+    if (
+        plan.asked.no_moves
+        or plan.asked.leader_racks
+        or any(_malformed_list(plan, row) for row in every)
+    ):
+        return every
+    usable, after = plan.on_usable(plan.after), plan.positions(plan.after) >= 0
+    fine = plan.chosen & (usable == after).all(axis=1) & (after.sum(axis=1) == plan.factor)
+    if plan.rack_sizes:
+        racks = plan.racks_of(plan.after)
+        fine &= ~rows_that_break_the_rule(racks, plan.rack_sizes.values())
+    rows: list[int] = np.flatnonzero(~fine).tolist()
+    return rows
 
 
 def _defects(plan: PlanColumns, row: int) -> list[str]:
@@ -107,6 +128,8 @@ _CHOSEN: tuple[_Rule, ...] = (
 def _overfull_disks(plan: PlanColumns) -> list[str]:
     if plan.asked.no_moves:
         return []
+    if all(disk is None for disk in plan.disk):
+        return []
     used = dict.fromkeys(plan.ids, 0)
     for brokers, size in zip(plan.after, plan.size.tolist(), strict=True):
         for b in brokers:
@@ -121,12 +144,15 @@ def _overfull_disks(plan: PlanColumns) -> list[str]:
 def _broken_racks_of_replans(plan: PlanColumns) -> list[str]:
     """Replicas that a run planned again obey the rule for the racks that were left. A broker that
     the plan does not know counts as a separate rack."""
+    found: list[str] = []
+    files = replans(plan.root) if plan.rack_sizes else []
+    if not files:
+        return found
     before = {
         (plan.topics[t], n): sorted(lists)
         for t, n, lists in zip(plan.topic.tolist(), plan.number, plan.before, strict=True)
     }
-    found = []
-    for path in replans(plan.root) if plan.rack_sizes else ():
+    for path in files:
         value = read_json(plan.root, path.name)
         if mismatch(value, REPLAN) is not None:
             continue  # a defect of ``check_files``
