@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import random
+from pathlib import Path
+
 import pytest
 
+from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
+from partage.brokers.check.rules import _defects, check_rules
 from tests.brokers.check.plans import LazyPlans
 from tests.brokers.check.tampering import (
     Files,
@@ -155,3 +161,23 @@ def a_topic_with_a_line_end(f: Files) -> None:
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:
     TAMPERED.assert_found(name, sound_plans)
+
+
+@pytest.mark.parametrize("name", ["mixed", "count", "leader racks", "no-moves", "generate"])
+def test_no_row_that_breaks_a_rule_is_passed_over(sound_plans: LazyPlans, name: str) -> None:
+    value, rng, broken = sound_plans[name].plan, random.Random(name), 0
+    ids = [broker["id"] for broker in value["brokers"]]
+    for _ in range(60):
+        forged = copy.deepcopy(value)
+        after = forged["partitions"]["after"]
+        for row in rng.sample(range(len(after)), 3):
+            after[row] = rng.sample(ids, rng.randint(1, min(4, len(ids))))
+        columns = PlanColumns(forged, Path())
+        every = [
+            f"plan.json: {row_name}: {defect}"
+            for row, row_name in enumerate(columns.names)
+            for defect in _defects(columns, row)
+        ]
+        broken += bool(every)
+        assert check_rules(columns)[: len(every)] == every[:MAX_DEFECTS]
+    assert broken
