@@ -25,6 +25,7 @@ MINUTES = {
     "load": {"small": 13, "medium": 30, "large": 45},
     "assignors": {"small": 2, "medium": 7, "large": 9},
     "broker_assignors": {"small": 0.5, "medium": 1, "large": 2},
+    "slope": {"small": 0.1, "medium": 1, "large": 12},
     "pipeline": {"small": 2, "medium": 3, "large": 6},
     "limits": {"small": 2, "medium": 5, "large": 45},
     "scale": {"small": 2, "medium": 5, "large": 20},

@@ -22,6 +22,7 @@ import pipeline
 import plan
 import plots
 import results
+import slope
 import tables.article
 import tables.assignors
 import tables.broker_assignors
@@ -32,6 +33,7 @@ import tables.pipeline
 import tables.plan
 import tables.runs
 import tables.scale
+import tables.slope
 import tables.summary
 from tables.markdown import filled
 
@@ -48,7 +50,7 @@ IN_SUMMARY = ("-110", "-1000")
 
 COMPARISONS = (
     *("plan", "peers", "load", "assignors", "broker_assignors"),
-    *("pipeline", "limits", "scale", "article"),
+    *("slope", "pipeline", "limits", "scale", "article"),
 )
 
 
@@ -73,6 +75,9 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
             ),
             **tables.load.blocks(load.ordered(found["load"])),
             "plan": tables.plan.report(found["plan"], clusters),
+            "slope": tables.slope.report(
+                found["slope"], {name: job.description for name, job in slope.JOBS.items()}
+            ),
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
             **tables.limits.blocks(found["limits"]["limits"]),
             **tables.scale.blocks(found["scale"]["scale"]),

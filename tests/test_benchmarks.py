@@ -229,6 +229,18 @@ def test_partage_is_measured(made: str, removed: int) -> None:
     assert "| tiny " in blocks["peers, stages"]
 
 
+def test_every_step_of_a_plan_is_measured(tmp_path: Path) -> None:
+    slope, shown = module("slope"), module("tables.slope")
+    job = slope.Job("18 → 20", "--brokers 18 --new 2 --topics 9", 100)
+    found = slope.measure(job, tmp_path, 1)
+    assert found["moves"] == found["moves_lower_bound"] > 0
+    assert found["optimal"]
+    assert found["gap"] == 0
+    assert min(value for key, value in found.items() if key.endswith("_seconds")) > 0
+    table = shown.report({"tiny": {"partage": found}}, {"tiny": job.description})
+    assert "| 18 → 20 |        100 |" in table
+
+
 def test_run_is_stopped_at_its_limit(tmp_path: Path) -> None:
     harness, tables = module("harness"), module("tables.peers")
     slow = harness.run([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, 0.5)

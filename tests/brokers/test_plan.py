@@ -134,7 +134,7 @@ def test_brokers_and_waves_are_those_of_the_figures() -> None:
 def test_it_shows_itself_in_a_line_and_as_a_table() -> None:
     plan = partage.plan(grown())
     assert repr(plan) == (
-        "<Plan of 200 moves (the proven minimum) in 29 waves: 54 replicas per broker>"
+        "<Plan of 200 moves (the proven minimum) in 28 waves: 54 replicas per broker>"
     )
     html = plan._repr_html_()
     assert html.count("<tr>") == 10
