@@ -198,23 +198,23 @@ class Orders:
 
     def excess_prices(self, counts: Ints, cap: int) -> Prices:
         """Prices that may prove a cap to be impossible; for these counts, they do if it is."""
-        spare = cap - self.option_base(counts)
-        closed = spare <= 0
-        open_items = np.bincount(
-            self.item[~closed[self.takeovers.option]], minlength=self.takeovers.items
-        )
-        if len(open_items) > MAX_COLUMNS and not open_items.all():
-            # too large for a search among other counts: enough that some items exceed the cap
-            nothing = np.zeros_like(self.takeovers.base)
-            return Prices(closed.astype(np.int64), nothing, scale=0)
         quota = counts - self.takeovers.base
-        prices = overflow_prices(*self.offers, spare, quota)
+        prices = overflow_prices(*self.offers, cap - self.option_base(counts), quota)
         return Prices(*prices, scale=0)
 
     def lower_worst(self, counts: Ints, cap: int) -> tuple[Ints | None, Proof]:
         """Fair counts that keep the cap; otherwise None, and a proof that there are none or, if the
         search reached its limit, nothing."""
-        floor: Proof = [self.excess_prices(counts, cap)]
+        full = self.option_base(counts) >= cap
+        may_pick = np.bincount(
+            self.item[~full[self.takeovers.option]], minlength=self.takeovers.items
+        )
+        if len(may_pick) > MAX_COLUMNS and not may_pick.all():
+            # too large for a search among other counts: enough that some items exceed the cap
+            nothing = np.zeros_like(self.takeovers.base)
+            floor: Proof = [Prices(full.astype(np.int64), nothing, scale=0)]
+        else:
+            floor = [self.excess_prices(counts, cap)]
         proven = proven_bound(self.takeovers, cap, floor) is None
         if self.open and not proven:
             searched = self.searches.find(self.takeovers, cap, self.evaluate)
