@@ -176,6 +176,7 @@ def test_only_the_latest_rejected_rows_are_kept(
 
 
 DAMAGED = ["", "{", "7", "{}x", '{"batch": "x"}', '{"batch": 1, "bytes": 2.5}', "[" * 100_000]
+DAMAGED += ['{"end": 9285142000000000000}', '{"watermark": -99999999999999999}']
 
 
 @pytest.mark.parametrize("text", DAMAGED)

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -104,6 +104,12 @@ class Settings:
     window: int
 
 
+Time: TypeAlias = Annotated[
+    int, msgspec.Meta(ge=-62_135_596_800 * 10**6, lt=253_402_300_800 * 10**6)
+]
+"""Microseconds since 1970, in the years 1 to 9999."""
+
+
 class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state after batch number ``batch``. Times are in microseconds since 1970.
 
@@ -114,13 +120,13 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     batch: Int64 = -1
-    watermark: Int64 = 0
+    watermark: Time = 0
     records: Int64 = 0
     bytes: Int64 = 0
     late: Int64 = 0
     rejected: Int64 = 0
-    start: Int64 | None = None
-    end: Int64 | None = None
+    start: Time | None = None
+    end: Time | None = None
     unfair: bool = False
     open_windows: Int64 = 0
     open_records: Int64 = 0
