@@ -4,8 +4,8 @@
 
 Every job has 500 partitions per broker. One process reads the cluster, plans and proves, and writes
 all files; ``partage check`` and ``partage report`` are processes of their own. Seconds are those of
-a processor, memory the highest resident set. The table goes to stdout, progress to stderr;
-``--keep`` saves the figures for the page.
+a processor (of check and report without the system's), memory the highest resident set. The table
+goes to stdout, progress to stderr; ``--keep`` saves the figures for the page.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ A block is the text between ``<!-- measured: NAME -->`` and ``<!-- end -->``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 
 def table(head: Sequence[str], lines: Sequence[Sequence[str]], words: int) -> str:
@@ -23,6 +24,18 @@ def table(head: Sequence[str], lines: Sequence[Sequence[str]], words: int) -> st
 
     rule = [("-" * w) if i < words else "-" * (w - 1) + ":" for i, w in enumerate(width)]
     return "\n".join(map(put, [head, rule, *lines]))
+
+
+def own_table(
+    head: Sequence[str],
+    figures: Mapping[str, Mapping[str, Any]],
+    names: Mapping[str, str],
+    line: Callable[[str, Any], Sequence[str]],
+) -> str:
+    """A table of partage's figures alone, a ``line`` for each measured one of ``names`` (name →
+    description)."""
+    lines = [line(names[name], figures[name]["partage"]) for name in names if name in figures]
+    return table(head, lines, 1)
 
 
 def judged(target: str, met: bool | None, figures: str) -> str:

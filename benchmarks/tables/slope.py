@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tables.markdown import table
+from tables.markdown import own_table
 
 HEAD = [
     "job",
@@ -27,12 +27,7 @@ HEAD = [
 
 def report(figures: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> str:
     """A row for each measured job of ``names`` (name → description)."""
-    lines = [
-        _line(description, figures[name]["partage"])
-        for name, description in names.items()
-        if name in figures
-    ]
-    return table(HEAD, lines, 1)
+    return own_table(HEAD, figures, names, _line)
 
 
 def _line(description: str, figures: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
-from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
+from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns, pair_counts
 from partage.flow.certificate import fill_level, takeover_bound
 
 
@@ -17,7 +17,7 @@ def leaders_after_failures(plan: PlanColumns, lists: Lists) -> Ints:
     leader = plan.leaders(lists)
     follower = plan.slot_of[plan.first_followers(lists)]
     both = (leader >= 0) & (follower >= 0)
-    taken = _pairs(leader[both], follower[both], slots, slots)
+    taken = pair_counts(leader[both], follower[both], slots, slots)
     level = _leader_counts(plan, lists)[None, :] + taken
     np.fill_diagonal(level, 0)
     return level
@@ -39,7 +39,7 @@ def loose_failure_bound(plan: PlanColumns, lists: Lists) -> int:
     on = plan.slot_of[plan.positions(lists)].T
     for one, other in permutations(on, 2):
         both = (one >= 0) & (other >= 0) & (one != other)
-        together += _pairs(one[both], other[both], slots, slots)
+        together += pair_counts(one[both], other[both], slots, slots)
     pairs = level - counts[None, :]
     np.fill_diagonal(pairs, 0)
     return takeover_bound(pairs.sum(axis=1), counts, np.zeros_like(pairs), together)
@@ -109,11 +109,9 @@ def least_rack_survivor(plan: PlanColumns, lists: Lists) -> int | None:
 def leaders_after_rack_failure(plan: PlanColumns, lists: Lists) -> dict[str, int] | None:
     """The figure ``leaders_after_rack_failure``: the worst survivor's leaders, a lower bound on
     them, and the partitions offline, over the racks that may fail. None with fewer than two."""
-    names = sorted({rack for s in plan.slots.tolist() if (rack := plan.rack[s]) is not None})
-    if len(names) < 2:
+    racks = sorted(set(plan.rack_of[plan.slots].tolist()))
+    if len(racks) < 2:
         return None
-    every = sorted(plan.rack_names)
-    racks = [every.index(name) for name in names]
     takeovers = _RackTakeovers(plan, lists)
     levels = [takeovers.worst_and_ideal(rack) for rack in racks]
     return {
@@ -136,7 +134,6 @@ class _RackTakeovers:
         self.plan = plan
         place, live, rack = plan.positions(lists), plan.live(lists), plan.racks_of(lists)
         brokers, racks = len(plan.ids), len(plan.rack_names)
-        self.rack = np.array([sorted(plan.rack_names).index(name or "") for name in plan.rack])
         self.led = np.bincount(place[:, 0], minlength=brokers)
         self.dead = int((~live.any(axis=1)).sum())
         self.only = np.zeros(racks, dtype=np.int64)
@@ -148,11 +145,11 @@ class _RackTakeovers:
             others = live & (rack != rack[:, i : i + 1]) & first[:, None]
             self.only += np.bincount(rack[first & ~others.any(axis=1), i], minlength=racks)
             row, column = np.nonzero(others)
-            self.offered += _pairs(rack[row, i], place[row, column], racks, brokers)
+            self.offered += pair_counts(rack[row, i], place[row, column], racks, brokers)
         others = live & (rack != rack[:, :1])
         taken = live[:, 0] & others.any(axis=1)
         taker = place[taken, others[taken].argmax(axis=1)]
-        self.taken += _pairs(rack[taken, 0], taker, racks, brokers)
+        self.taken += pair_counts(rack[taken, 0], taker, racks, brokers)
 
     def offline(self, rack: int) -> int:
         """Partitions without a live replica when the rack has failed."""
@@ -160,13 +157,7 @@ class _RackTakeovers:
 
     def worst_and_ideal(self, rack: int) -> tuple[int, int]:
         """Leaders of the worst survivor when the rack has failed, and a lower bound on them."""
-        survivors = self.plan.slots[self.rack[self.plan.slots] != rack]
+        survivors = self.plan.slots[self.plan.rack_of[self.plan.slots] != rack]
         level, taken = self.led[survivors], self.taken[rack, survivors]
         ideal = fill_level(level, self.offered[rack, survivors], int(taken.sum()))
         return int((level + taken).max()), ideal
-
-
-def _pairs(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
-    """[rows, columns] how often each pair occurs."""
-    count = np.bincount(row * columns + column, minlength=rows * columns)
-    return count.reshape(rows, columns)

@@ -20,8 +20,7 @@ from partage.brokers.check.load_columns import LoadColumns
 from partage.brokers.check.load_figures import load_figures
 from partage.brokers.check.placement_bounds import within_tolerance
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_columns import Bools, Ints, Lists, PlanColumns
-from partage.brokers.check.racks import rows_that_break_the_rule
+from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns, pair_counts
 from partage.brokers.check.schema import identical
 from partage.brokers.check.size_bounds import within_bands
 from partage.brokers.check.stages import is_aimed
@@ -143,7 +142,7 @@ def _keeps_rules(plan: PlanColumns) -> bool:
         return False
     if not plan.rack_sizes or plan.asked.no_moves or plan.asked.relieves:
         return True
-    return not (plan.chosen & _breaks_rack_rule(plan, plan.after)).any()
+    return not (plan.chosen & plan.breaks_rack_rule(plan.after)).any()
 
 
 def _moves_lower_bound(plan: PlanColumns) -> int:
@@ -162,13 +161,12 @@ def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> d
     row, broker = plan.pairs(lists)
     slots, count = plan.slots, len(plan.ids)
     leaders = np.bincount(plan.positions(lists)[:, 0], minlength=count)
-    spread = np.bincount(plan.topic[row] * count + broker, minlength=len(plan.topics) * count)
-    of_slots = spread.reshape(len(plan.topics), count)[:, slots]
+    of_slots = pair_counts(plan.topic[row], broker, len(plan.topics), count)[:, slots]
     level = leaders_after_failures(plan, lists)
     return {
         "replicas_per_broker": _range(np.bincount(broker, minlength=count)[slots]),
         "leaders_per_broker": _range(leaders[slots]),
-        "rack_violations": int(_breaks_rack_rule(plan, lists).sum()),
+        "rack_violations": int(plan.breaks_rack_rule(lists).sum()),
         "topic_spread": int((of_slots.max(axis=1) - of_slots.min(axis=1)).max()),
         "bytes_max_over_mean": _bytes_max_over_mean(plan, lists),
         "leaders_after_failure": {
@@ -183,13 +181,6 @@ def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> d
 
 def _range(counts: Ints) -> list[int]:
     return [int(counts.min()), int(counts.max())]
-
-
-def _breaks_rack_rule(plan: PlanColumns, lists: Lists) -> Bools:
-    """[P] whether a partition breaks the rack rule."""
-    if not plan.rack_sizes:
-        return np.zeros(len(lists), dtype=np.bool_)
-    return rows_that_break_the_rule(plan.racks_of(lists), plan.rack_sizes.values())
 
 
 def _bytes_max_over_mean(plan: PlanColumns, lists: Lists) -> float | None:

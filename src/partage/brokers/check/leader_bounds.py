@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partage.brokers.check.failures import leaders_after_failures
-from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns
+from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns, pair_counts
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.zones import Zones
 from partage.flow.certificate import (
@@ -77,8 +77,7 @@ class _Choices:
         follower = plan.slot_of[plan.first_followers(plan.after)][rest]
         led = self.leader[rest]
         both = (led >= 0) & (follower >= 0)
-        pairs = led[both] * slots + follower[both]
-        self.pair_base = np.bincount(pairs, minlength=slots**2).reshape(slots, slots)
+        self.pair_base = pair_counts(led[both], follower[both], slots, slots)
 
 
 def _takeovers(choices: _Choices) -> Takeovers:

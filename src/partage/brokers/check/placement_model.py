@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_columns import MAX_WEIGHT, Bools, Ints, PlanColumns
+from partage.brokers.check.plan_columns import MAX_WEIGHT, Bools, Ints, PlanColumns, pair_counts
 from partage.brokers.check.racks import max_per_rack
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.schema import MalformedError
@@ -34,9 +34,9 @@ class PlacementModel:
         row, broker = plan.pairs(plan.after)
         slot = plan.slot_of[broker]
         ok = slot >= 0
-        self.count = _pairs(plan.topic[row[ok]], slot[ok], len(plan.topics), e)
+        self.count = pair_counts(plan.topic[row[ok]], slot[ok], len(plan.topics), e)
         stay = ok & ~plan.chosen[row]
-        self.fixed = _pairs(plan.topic[row[stay]], slot[stay], len(plan.topics), e)
+        self.fixed = pair_counts(plan.topic[row[stay]], slot[stay], len(plan.topics), e)
         was_row, was_broker = plan.pairs(plan.before)
         was_slot = plan.slot_of[was_broker]
         own = (was_slot >= 0) & plan.chosen[was_row]
@@ -115,12 +115,6 @@ class PlacementModel:
     def weights(self) -> Ints:
         """[E] 1 / capacity as whole numbers."""
         return whole_weights([self.plan.capacity[s] for s in self.plan.slots])
-
-
-def _pairs(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
-    """[rows, columns] how often each pair occurs."""
-    count = np.bincount(row * columns + column, minlength=rows * columns)
-    return count.reshape(rows, columns)
 
 
 def whole_weights(capacity: Sequence[Fraction]) -> Ints:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from partage.brokers.check.asked import Asked
 from partage.brokers.check.plan_schema import PLAN
+from partage.brokers.check.racks import rows_that_break_the_rule
 from partage.brokers.check.schema import MalformedError, identical, mismatch
 from partage.brokers.directory import FORMAT_VERSION, MARKER
 from partage.errors import MISSHAPEN, InputError
@@ -246,6 +247,13 @@ class PlanColumns:
         """[P] slot of each preferred leader, -1 where that broker is not usable."""
         return np.asarray(self.slot_of[self.positions(lists)[:, 0]])
 
+    @cached_property
+    def rack_of(self) -> Ints:
+        """[B + 1] the rack of each broker by its place in ``rack_names``, ascending; 0 without
+        racks, and -1 for padding."""
+        places = {name: i for i, name in enumerate(sorted(self.rack_names))}
+        return np.array([0 if name is None else places[name] for name in self.rack] + [-1])
+
     def live(self, lists: Lists) -> Bools:
         """[P, R] whether each replica is on a live broker."""
         return np.asarray(np.append(self.alive, False)[self.positions(lists)])
@@ -257,9 +265,13 @@ class PlanColumns:
     def racks_of(self, lists: Lists) -> Ints:
         """[P, R] the rack of each replica by its place in ``rack_names``, ascending, -1 padded; 0
         without racks."""
-        places = {name: i for i, name in enumerate(sorted(self.rack_names))}
-        rack = np.array([0 if name is None else places[name] for name in self.rack] + [-1])
-        return np.asarray(rack[self.positions(lists)])
+        return np.asarray(self.rack_of[self.positions(lists)])
+
+    def breaks_rack_rule(self, lists: Lists) -> Bools:
+        """[P] whether a partition breaks the rack rule."""
+        if not self.rack_sizes:
+            return np.zeros(len(lists), dtype=np.bool_)
+        return rows_that_break_the_rule(self.racks_of(lists), self.rack_sizes.values())
 
     def first_followers(self, lists: Lists) -> Ints:
         """[P] position of the broker that takes over leadership: the next live replica after the
@@ -269,6 +281,12 @@ class PlanColumns:
         rows = np.arange(len(live))
         first = self.positions(lists)[rows, live.argmax(axis=1)]
         return np.where(live.any(axis=1), first, -1)
+
+
+def pair_counts(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
+    """[rows, columns] how often each pair occurs."""
+    count = np.bincount(row * columns + column, minlength=rows * columns)
+    return count.reshape(rows, columns)
 
 
 def _check_schema(value: Any) -> None:

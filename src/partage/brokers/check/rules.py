@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns, read_json
-from partage.brokers.check.racks import keeps_rack_rule, rows_that_break_the_rule
+from partage.brokers.check.racks import keeps_rack_rule
 from partage.brokers.check.replan_files import REPLAN, replans
 from partage.brokers.check.schema import mismatch
 from partage.brokers.directory import MARKER
@@ -37,9 +37,7 @@ def _suspects(plan: PlanColumns) -> Iterable[int]:
         return every
     usable, after = plan.on_usable(plan.after), plan.positions(plan.after) >= 0
     fine = plan.chosen & (usable == after).all(axis=1) & (after.sum(axis=1) == plan.factor)
-    if plan.rack_sizes:
-        racks = plan.racks_of(plan.after)
-        fine &= ~rows_that_break_the_rule(racks, plan.rack_sizes.values())
+    fine &= ~plan.breaks_rack_rule(plan.after)
     rows: list[int] = np.flatnonzero(~fine).tolist()
     return rows
 

@@ -140,6 +140,23 @@ class Cells:
         return dual
 
 
+def lay_ends(
+    network: Network,
+    ends: Ends,
+    slot_node: Ints,
+    cells: Cells | None,
+    kind: int,
+    costs: dict[int, npt.ArrayLike] | None = None,
+) -> tuple[Ints, slice]:
+    """Arcs to the cells, or without ``cells`` to the slots: the ends that have one, and where the
+    arcs are in the network."""
+    network.push(ends.tail, slot_node[ends.slot], ends.fixed)
+    laid, head = np.arange(len(ends.slot)), slot_node[ends.slot]
+    if cells is not None:
+        laid, head = cells.heads(kind)
+    return laid, network.arcs(ends.tail[laid], head, ends.free[laid], costs)
+
+
 def even_share(problem: AssignmentProblem) -> Floats:
     """[F] items of each family on a slot if they were spread evenly."""
     total = np.bincount(problem.family, problem.demand, minlength=len(problem.family_base))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.assignment.cells import Cells, Ends, last_unit
+from partage.flow.assignment.cells import Cells, Ends, last_unit, lay_ends
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
 from partage.flow.network import (
     FREE,
@@ -190,8 +190,11 @@ class CountNetwork(ColumnGeneration):
         network.supply[self.sink] = -int(demand.sum())
         self._lay_zones(network)
         self._lay_stays(network)
-        self.own_laid, self.own_arcs = self._lay_slots(network, 0, ends[0])
-        self.new_laid, self.new_arcs = self._lay_slots(network, 1, ends[1], self._layer(MOVES, 1))
+        own, new = ends
+        self.own_laid, self.own_arcs = lay_ends(network, own, self.slot_node, self.cells, 0)
+        self.new_laid, self.new_arcs = lay_ends(
+            network, new, self.slot_node, self.cells, 1, self._layer(MOVES, 1)
+        )
         if within is None:
             network.push(self.slot_node, self.sink, groups.problem.load_bounds[0])
         else:
@@ -285,16 +288,6 @@ class CountNetwork(ColumnGeneration):
         free = np.concatenate((self.new_free, np.zeros_like(self.new_fixed)))
         tail = self.zone_node[group, self.groups.problem.zone_of[slot]]
         return Ends(tail, self.groups.family[group], slot, fixed, free, np.zeros_like(free))
-
-    def _lay_slots(
-        self, network: Network, kind: int, ends: Ends, cost: dict[int, npt.ArrayLike] | None = None
-    ) -> tuple[Ints, slice]:
-        """-> [(family, slot)] -> slot: the ends that have an arc, and these arcs."""
-        network.push(ends.tail, self.slot_node[ends.slot], ends.fixed)
-        laid, head = np.arange(len(ends.slot)), self.slot_node[ends.slot]
-        if self.cells is not None:
-            laid, head = self.cells.heads(kind)
-        return laid, network.arcs(ends.tail[laid], head, ends.free[laid], cost)
 
     def guess(self, network: Network) -> None:
         """The convex costs, with windows around an estimate, and estimated dual values."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.assignment.cells import Cells, Ends, last_unit
+from partage.flow.assignment.cells import Cells, Ends, last_unit, lay_ends
 from partage.flow.assignment.count_network import (
     ALL_PAIRS,
     DRIFT,
@@ -287,11 +287,7 @@ class ItemNetwork(ColumnGeneration):
 
     def _lay_slots(self, network: Network, kind: int, ends: _Ends) -> _Arcs:
         """-> [(family, slot)] -> slot."""
-        network.push(ends.tail, self.slot_node[ends.slot], ends.fixed)
-        laid, head = np.arange(len(ends.slot)), self.slot_node[ends.slot]
-        if self.cells is not None:
-            laid, head = self.cells.heads(kind)
-        at = network.arcs(ends.tail[laid], head, ends.free[laid], ends.costs)
+        laid, at = lay_ends(network, ends, self.slot_node, self.cells, kind, ends.costs)
         return _Arcs(at, laid, ends.key, ends.fixed)
 
     def _cost(self, cost: str, values: npt.ArrayLike) -> dict[int, npt.ArrayLike]:
