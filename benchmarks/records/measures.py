@@ -78,9 +78,9 @@ def zero(keys: pa.Array) -> pa.Array:
     return pa.array(np.zeros(len(keys), dtype=np.int64))
 
 
-def four_zeros(keys: pa.Array) -> pa.Array:
+def zeros_of_all(keys: pa.Array) -> pa.Array:
     zeros = pa.array(np.zeros(len(keys), dtype=np.int32))
-    return pa.StructArray.from_arrays([zeros] * len(HASHES), list(HASHES))
+    return pa.StructArray.from_arrays([zeros] * len(placements.COMPUTED), list(placements.COMPUTED))
 
 
 def hashing(spark: SparkSession, data: Path, seed: int, kind: str, records: int) -> Json:
@@ -92,10 +92,10 @@ def hashing(spark: SparkSession, data: Path, seed: int, kind: str, records: int)
     """
     folder = folder_of(data, kind, records, seed)
     keys = spark.read.parquet(str(folder)).select("key").where("key is not null")
-    struct = "struct<" + ", ".join(f"`{name}` int" for name in HASHES) + ">"
+    struct = "struct<" + ", ".join(f"`{name}` int" for name in placements.COMPUTED) + ">"
     pairs = {
         "murmur2": (murmur2, zero, "bigint"),
-        "all": (placements.hashes_of, four_zeros, struct),
+        "all": (placements.hashes_of, zeros_of_all, struct),
     }
     rows = keys.count()
     found: Json = {}

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from partage.period import Period
 from partage.pipeline import accepted, by_key, by_window, keys, placements, read_records, rejected
 from partage.pipeline import profile as profile_module
+from partage.pipeline.cache import Cache
 from partage.pipeline.measure import distinct_keys, key_places, with_uncounted
 from partage.pipeline.profile import profile_tables
 
@@ -138,10 +139,10 @@ def test_reasons_are_worked_out_for_rejected_rows(spark: Any, folder: str) -> No
 @pytest.fixture(scope="module")
 def placements_(rows: Any) -> Iterator[Any]:
     """The placements as ``keys`` has them: cached, the rows of a key in one task."""
-    frame = rows.transform(placements.placed).transform(placements.hashed).persist()
-    frame.count()
-    yield frame
-    frame.unpersist()
+    with Cache() as cached:
+        frame = rows.transform(placements.placed).transform(placements.hashed, cached)
+        frame.count()
+        yield frame
 
 
 def test_placements_are_one_scan_two_exchanges_and_one_python_node(rows: Any) -> None:

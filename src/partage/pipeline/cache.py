@@ -17,9 +17,10 @@ class Cache:
         self._frames: list[DataFrame] = []
 
     def __call__(self, frame: DataFrame, *, on_disk: bool = False) -> DataFrame:
-        """The frame, cached in memory as far as it fits; ``on_disk``: not in memory, for rows of
-        long texts, of which Java runs out of memory before it moves them to the disk."""
-        level = StorageLevel.DISK_ONLY if on_disk else StorageLevel.MEMORY_AND_DISK_DESER
+        """The frame, cached in memory as far as it fits, compressed (PySpark sets
+        ``spark.rdd.compress``); ``on_disk``: not in memory, for rows of long texts, of which Java
+        runs out of memory before it moves them to the disk."""
+        level = StorageLevel.DISK_ONLY if on_disk else StorageLevel.MEMORY_AND_DISK
         self._frames.append(frame.persist(level))
         return self._frames[-1]
 

@@ -81,7 +81,7 @@ def key_report(
         with reported(spark, progress, "reading") as note:
             noting = replace(reading, note=note)
             records = read_rows(spark, paths, RECORDS, origins=False, reading=noting)
-            placed = cached(records.transform(placements.placed).transform(placements.hashed))
+            placed = records.transform(placements.placed).transform(placements.hashed, cached)
             keys = placed.transform(placements.per_key)
             rows = placed.transform(placements.loads).toArrow().to_pylist()
             spread = keys.transform(placements.spread).toArrow().to_pylist()

@@ -15,7 +15,7 @@ the order of the records.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from partage.pipeline.measure import record_bytes
 from partage.pipeline.top import first_rows
 from partage.producers.custom import Partitioner
 from partage.producers.fitting import HASHES
+from partage.producers.hashing import fnv1a_of
 from partage.producers.keys import Keys
 from partage.producers.partition import partition
 
@@ -46,6 +47,13 @@ WHAT_IFS = (
 """A row per topic: the partition counts to try, each with a ``hash`` or with ``custom``, a position
 in the array of ``with_custom``."""
 
+FNV1A_BITS = "fnv1a_bits"
+
+COMPUTED = {name: HASHES[name].many for name in ("murmur2", "crc32")} | {FNV1A_BITS: fnv1a_of}
+"""What is computed of each key. The other hashes of ``HASHES`` are FNV-1a without its sign, in two
+ways."""
+
+_POSITIVE = 0x7FFFFFFF
 _THOUSAND = 1000
 _PARTITION_BITS = 20  # more than MAX_PARTITIONS; milliseconds up to 2100 leave 21
 _COUNTED = ("keys", "records", "bytes", "keys_moved", "records_moved")
@@ -71,27 +79,36 @@ def placed(records: DataFrame) -> DataFrame:
 
 
 def hashes_of(keys: pa.Array) -> pa.Array:
-    """Binaries [N] → structs [N] with the 32 bits of each hash of ``HASHES``; a null key gives
+    """Binaries [N] → structs [N] with the 32 bits of each of ``COMPUTED``; a null key gives
     nulls."""
     there = Keys.of(keys.drop_null())
-    columns = [pa.array(found.many(there).view(np.int32)) for found in HASHES.values()]
+    columns = [pa.array(many(there).view(np.int32)) for many in COMPUTED.values()]
     if keys.null_count:
         row = np.cumsum(np.asarray(keys.is_valid())) - 1
         rows = pa.array(row, pa.int64(), mask=np.asarray(keys.is_null()))
         columns = [column.take(rows) for column in columns]
-    return pa.StructArray.from_arrays(columns, list(HASHES))
+    return pa.StructArray.from_arrays(columns, list(COMPUTED))
 
 
-def hashed(placed: DataFrame) -> DataFrame:
+def hashed(placed: DataFrame, keep: Callable[[DataFrame], DataFrame] | None = None) -> DataFrame:
     """``placed`` → the same rows with the 32 bits of each hash as an int; the rows of a key are in
-    one task."""
-    kind = ", ".join(f"`{name}` int" for name in HASHES)
+    one task.
+
+    ``keep``: what caches the rows. They have the bits of ``COMPUTED`` only, which are less.
+    """
+    kind = ", ".join(f"`{name}` int" for name in COMPUTED)
     hashes = sf.arrow_udf(hashes_of, f"struct<{kind}>")
-    return (
+    rows = (
         placed.withColumn("hashes", hashes("key"))
-        .select(*placed.columns, *(sf.col("hashes")[name].alias(name) for name in HASHES))
+        .select(*placed.columns, *(sf.col("hashes")[name].alias(name) for name in COMPUTED))
         .repartition("topic", "key")
     )
+    bits = sf.col(FNV1A_BITS)
+    derived = {
+        "fnv1a": sf.when(bits == -_POSITIVE - 1, bits).otherwise(sf.abs(bits)),
+        "sarama-reference": bits.bitwiseAND(sf.lit(_POSITIVE)),
+    }
+    return (keep(rows) if keep else rows).withColumns(derived).drop(FNV1A_BITS)
 
 
 def per_key(hashed: DataFrame) -> DataFrame:

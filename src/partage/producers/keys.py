@@ -23,7 +23,7 @@ Bools = npt.NDArray[np.bool_]
 WHERE = "keys"
 EXPECTED = "expected keys as bytes or None"
 
-AFTER = 8
+AFTER = 16
 """Bytes after the last key that are kept if the buffer has them: a hash may read whole words."""
 
 BYTES = (bytes, bytearray, memoryview)

@@ -23,8 +23,7 @@ def _without_sign(key: bytes) -> int:
 
 
 def _all_without_sign(keys: Keys) -> Words:
-    number = hashing.fnv1a_of(keys)
-    return np.where(number <= _POSITIVE, number, np.uint32(0) - number)
+    return np.abs(hashing.fnv1a_of(keys).view(np.int32)).view(np.uint32)
 
 
 def _reference(key: bytes) -> int:
