@@ -74,6 +74,8 @@ def check_files(plan: PlanColumns) -> list[str]:
 def _differences(
     label: str, expected: dict[str, list[int]], found: dict[str, list[int]]
 ) -> list[str]:
+    if expected == found:
+        return []
     return [
         f"{label}: {name} is {found.get(name, 'missing')}, expected {expected.get(name, 'nothing')}"
         for name in sorted(expected.keys() | found.keys())

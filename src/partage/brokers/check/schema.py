@@ -8,8 +8,9 @@ nothing would verify them. ``true`` is not a number, and ``1.0`` is not a whole 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 from reprlib import repr as shortened
 from typing import Any
@@ -42,8 +43,9 @@ def _within(value: Any, most: int) -> bool:
 
 
 def _is_broker_list(value: Any) -> bool:
-    whole = type(value) is list and all(type(one) is int and one >= 0 for one in value)
-    return whole and 0 < len(value) == len(set(value))
+    if type(value) is not list or set(map(type, value)) != {int}:
+        return False
+    return min(value) >= 0 and len(value) == len(set(value))
 
 
 ANY = Leaf("anything", lambda value: True)
@@ -67,8 +69,32 @@ IDS = Leaf("a list of different broker ids", _is_broker_list)
 def mismatch(value: Any, schema: Schema) -> str | None:
     """The first mismatch, with its place (``brokers[2].alive: 'no', expected true or false``); None
     if the value matches."""
+    if _all_match([value], schema):
+        return None
     found = _mismatch(value, schema)
     return None if found is None else found.removeprefix(": ").removeprefix(".")
+
+
+def _all_match(values: Sequence[Any], schema: Schema) -> bool:
+    """Whether every value matches: a key of many objects at a time, which is faster than
+    ``_mismatch`` object by object."""
+    if isinstance(schema, Leaf):
+        return all(map(schema.fits, values))
+    if isinstance(schema, OrNull):
+        return _all_match([value for value in values if value is not None], schema.schema)
+    kind = type(schema)
+    if not all(type(value) is kind for value in values):
+        return False
+    if isinstance(schema, list):
+        return _all_match(list(chain.from_iterable(values)), schema[0])
+    known = {key.removesuffix("?"): inner for key, inner in schema.items()}
+    if not all(value.keys() <= known.keys() for value in values):
+        return False
+    columns = ([value[key] for value in values if key in value] for key in known)
+    return all(
+        (key not in schema or len(column) == len(values)) and _all_match(column, inner)
+        for (key, inner), column in zip(known.items(), columns, strict=True)
+    )
 
 
 def _mismatch(value: Any, schema: Schema) -> str | None:
