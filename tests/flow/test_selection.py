@@ -77,28 +77,31 @@ def pairs_of(
 @given(case=offers(), data=st.data())
 @examples(300)
 def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
-    """Ordered pairs with fixed leaders' counts and a cap: least squares, then fewest changes."""
+    """Ordered pairs with fixed leaders' counts and a cap: least squares, then fewest changes of two
+    kinds, one after the other."""
     (item, option, items, option_slot), quota = pairs_of(case, data)
     options = range(len(option_slot))
     base = np.array([data.draw(st.integers(0, 3)) for _ in options])
     cap = np.array([data.draw(st.integers(0, 3)) for _ in options])
-    change = np.array([data.draw(st.integers(0, 1)) for _ in option])
-    answer = pick_pairs(item, option, items, option_slot, base, cap, quota, (change,))
+    changes = tuple(np.array([data.draw(st.integers(0, 1)) for _ in option]) for _ in range(2))
+    answer = pick_pairs(item, option, items, option_slot, base, cap, quota, changes)
+
+    def value(picked: list[int]) -> tuple[int, ...]:
+        picks = np.bincount(option[picked], minlength=len(options))
+        return int(((base + picks) ** 2).sum()), *(int(one[picked].sum()) for one in changes)
 
     best = None
     for choice in itertools.product(*[np.flatnonzero(item == i) for i in range(items)]):
         picks = np.bincount(option[list(choice)], minlength=len(options))
         leaders = np.bincount(option_slot[option[list(choice)]], minlength=len(quota))
         if (picks <= cap).all() and (leaders == quota).all():
-            value = (int(((base + picks) ** 2).sum()), int(change[list(choice)].sum()))
-            best = value if best is None else min(best, value)
+            found = value(list(choice))
+            best = found if best is None else min(best, found)
     if best is None:
         assert answer is None
         return
     assert answer is not None
-    picked, _, _ = answer
-    picks = np.bincount(option[picked], minlength=len(options))
-    assert (int(((base + picks) ** 2).sum()), int(change[picked].sum())) == best
+    assert value(answer[0].tolist()) == best
 
 
 @given(case=offers(), data=st.data())
