@@ -76,9 +76,13 @@ def rack(plan: Plan) -> int:
     return int(plan.figures["leaders_after_rack_failure"]["max"])
 
 
+# "every load" takes half a minute, the others a few seconds
 @pytest.mark.sampled(2)
 @pytest.mark.random
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (name == "every load")) for name in OPTIONS],
+)
 def test_only_what_happens_after_a_failure_changes(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
