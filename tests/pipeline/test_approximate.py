@@ -186,6 +186,7 @@ def test_nothing_approximate_is_appended(spark: Any, path: str, tmp_path: Path) 
         partage.profile(path, tmp_path / "out", append=True, spark=spark)
 
 
+@pytest.mark.long
 def test_a_second_profile_compiles_nothing_and_starts_few_jobs(spark: Any, path: str) -> None:
     metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
     compiled = metrics.METRIC_COMPILATION_TIME().getCount

@@ -117,6 +117,7 @@ def test_the_choice_among_some_changes_is_close_to_the_fewest_bytes(
         assert moved.bound <= within <= moved.value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("relieve", ["out=130%", "in=110%", "leader_in=130%,disk=60%"])
 def test_a_large_cluster_is_relieved_for_few_bytes(relieve: str, tmp_path: Path) -> None:
     cluster = a_large_cluster(3)

@@ -364,7 +364,7 @@ EVEN = (dict.fromkeys("abc", 54), 200)
 UNEVEN = ({"a": 54, "b": 54, "c": 81}, 173)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("value", "per_rack", "moves"),
     [(bundled("cluster-grown.json"), *EVEN), (uneven_value(), *UNEVEN)],
