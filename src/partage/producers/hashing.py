@@ -100,18 +100,8 @@ def crc32_of(keys: Keys) -> Words:
 
 
 def fnv1a_of(keys: Keys) -> Words:
-    """[N] ``fnv1a`` of each key, a null key as an empty one; read-only.
-
-    Computed once for the same ``keys``: two partitioners derive theirs from it.
-    """
-    found = _FNV1A_OF.get(keys)
-    if found is None:
-        found = _FNV1A_OF[keys] = _by_blocks(keys, _fnv1a_block, fnv1a)
-        found.flags.writeable = False
-    return found
-
-
-_FNV1A_OF: WeakKeyDictionary[Keys, Words] = WeakKeyDictionary()
+    """[N] ``fnv1a`` of each key, a null key as an empty one."""
+    return _by_blocks(keys, _fnv1a_block, fnv1a)
 
 
 @dataclass(frozen=True, eq=False)

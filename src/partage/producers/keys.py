@@ -24,7 +24,7 @@ WHERE = "keys"
 EXPECTED = "expected keys as bytes or None"
 
 AFTER = 16
-"""Bytes after the last key that are kept if the buffer has them: a hash may read whole words."""
+"""Bytes after the last key that are kept if the buffer has them: a hash reads so many at once."""
 
 BYTES = (bytes, bytearray, memoryview)
 """Accepted types of one key."""

@@ -83,7 +83,6 @@ LIKELY = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.random
 @examples(200)
 @given(st.fixed_dictionaries({"rows": st.lists(LIKELY | VALUES, max_size=3)}) | VALUES)
 def test_many_at_a_time_match_as_one_by_one(value: Any) -> None:

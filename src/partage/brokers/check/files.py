@@ -74,13 +74,12 @@ def check_files(plan: PlanColumns) -> list[str]:
 def _differences(
     label: str, expected: dict[str, list[int]], found: dict[str, list[int]]
 ) -> list[str]:
-    if expected == found:
-        return []
+    every = expected.keys() | found.keys()
+    differing = sorted(name for name in every if expected.get(name) != found.get(name))
     return [
         f"{label}: {name} is {found.get(name, 'missing')}, expected {expected.get(name, 'nothing')}"
-        for name in sorted(expected.keys() | found.keys())
-        if expected.get(name) != found.get(name)
-    ][:MAX_DEFECTS]
+        for name in differing[:MAX_DEFECTS]
+    ]
 
 
 def _check_replans(plan: PlanColumns) -> list[str]:

@@ -87,14 +87,15 @@ def _all_match(values: Sequence[Any], schema: Schema) -> bool:
         return False
     if isinstance(schema, list):
         return _all_match(list(chain.from_iterable(values)), schema[0])
-    known = {key.removesuffix("?"): inner for key, inner in schema.items()}
+    known = _by_key(schema)
     if not all(value.keys() <= known.keys() for value in values):
         return False
-    columns = ([value[key] for value in values if key in value] for key in known)
-    return all(
-        (key not in schema or len(column) == len(values)) and _all_match(column, inner)
-        for (key, inner), column in zip(known.items(), columns, strict=True)
-    )
+    for key, inner in known.items():
+        column = [value[key] for value in values if key in value]
+        lacking = key in schema and len(column) < len(values)
+        if lacking or not _all_match(column, inner):
+            return False
+    return True
 
 
 def _mismatch(value: Any, schema: Schema) -> str | None:
@@ -116,7 +117,7 @@ def _mismatch(value: Any, schema: Schema) -> str | None:
 def _mismatch_object(value: Any, schema: dict[str, Schema]) -> str | None:
     if type(value) is not dict:
         return _expected(value, "an object")
-    known = {key.removesuffix("?"): inner for key, inner in schema.items()}
+    known = _by_key(schema)
     unknown = next((key for key in value if key not in known), None)
     if unknown is not None:
         return f".{unknown}: unknown key"
@@ -127,6 +128,11 @@ def _mismatch_object(value: Any, schema: dict[str, Schema]) -> str | None:
         elif key in schema:
             return f".{key}: is missing"
     return None
+
+
+def _by_key(schema: dict[str, Schema]) -> dict[str, Schema]:
+    """The schemas of the keys, without the mark of optional ones."""
+    return {key.removesuffix("?"): inner for key, inner in schema.items()}
 
 
 def _expected(value: Any, what: str) -> str:

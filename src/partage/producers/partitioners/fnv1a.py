@@ -23,6 +23,7 @@ def _without_sign(key: bytes) -> int:
 
 
 def _all_without_sign(keys: Keys) -> Words:
+    # the lowest number has no counterpart and stays: without a sign, that is 2**31
     return np.abs(hashing.fnv1a_of(keys).view(np.int32)).view(np.uint32)
 
 
