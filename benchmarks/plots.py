@@ -160,6 +160,8 @@ def draw(chart: Chart, file: Path) -> None:
         figure = Figure(figsize=(9, 3.4), facecolor="white", layout="constrained")
         axes = figure.subplots()
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
         axes.set_axisbelow(True)
         axes.grid(axis="y", linewidth=0.3)
         axes.set_title(chart.title, loc="left", fontsize=10, fontweight="bold")
