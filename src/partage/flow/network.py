@@ -26,6 +26,7 @@ from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
 from partage.flow.sorting import distinct
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Faces = npt.NDArray[np.int8]
 
 FREE, EMPTY, FULL = 0, 1, 2
@@ -240,6 +241,11 @@ def _solve(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
     optimum is found."""
     if len(arcs.tail) == 0:
         return None if supply.any() else np.zeros(0, dtype=np.int64)
+    if len(supply) > len(arcs.tail):
+        used = _with_arcs(arcs, len(supply))
+        if supply[~used].any():
+            return None
+        arcs, supply, guess = _renumbered(arcs, used), supply[used], guess[used]
     method = _by_cost_scaling if len(arcs.tail) < _LARGE else _solve_large
     while True:
         flow = method(arcs, supply, guess)
@@ -261,14 +267,11 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
     start[fed], price[fed] = arcs.tail[feeder], arcs.cost[fed] + arcs.cost[feeder]
     keep = np.ones(len(start), dtype=np.bool_)
     keep[feeder] = False
-    # most nodes of a large network may have no free arc
-    used = np.zeros(len(supply), dtype=np.bool_)
-    used[start[keep]] = used[arcs.head[keep]] = True
+    fewer = replace(arcs, tail=start, cost=price).at(keep)
+    used = _with_arcs(fewer, len(supply))
     if supply[~used].any():
         return None
-    number = np.cumsum(used) - 1
-    fewer = replace(arcs, tail=number[start], head=number[arcs.head], cost=price).at(keep)
-    supply, guess = supply[used], guess[used]
+    fewer, supply, guess = _renumbered(fewer, used), supply[used], guess[used]
     try:
         ends = np.concatenate((fewer.price(fewer.low), fewer.price(fewer.high + 1)))
         if len(distinct(ends)) > _FEW:
@@ -282,6 +285,19 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
     flow[keep] = found
     np.add.at(flow, feeder, flow[fed])
     return flow
+
+
+def _with_arcs(arcs: Arcs, nodes: int) -> Bools:
+    """[nodes] the nodes that have an arc: few, where most of a large network is decided."""
+    some = np.zeros(nodes, dtype=np.bool_)
+    some[arcs.tail] = some[arcs.head] = True
+    return some
+
+
+def _renumbered(arcs: Arcs, nodes: Bools) -> Arcs:
+    """The arcs between these nodes, numbered from 0."""
+    number = np.cumsum(nodes) - 1
+    return replace(arcs, tail=number[arcs.tail], head=number[arcs.head])
 
 
 def _feeders(arcs: Arcs, supply: Ints) -> Ints:

@@ -122,15 +122,18 @@ def _weighted(
     """The weighted sums of the slots' and the families' prices; None for those if the slots' own
     are the price of every family."""
     slot = np.zeros(problem.slots, dtype=np.int64)
-    family = np.zeros_like(problem.family_base) if weights[SPREAD] else None
+    family: Ints | None = None
     for cost in order:
         of_slot, of_family = answer.prices[cost]
         slot += weights[cost] * of_slot
         if of_family is not None:
-            family = np.zeros_like(problem.family_base) if family is None else family
-            family += weights[cost] * (of_family - of_slot)
+            more = of_family - of_slot
+            more *= weights[cost]
+            family = more if family is None else np.add(family, more, out=family)
     if family is not None:
         family += slot
+    elif weights[SPREAD]:
+        family = np.tile(slot, (len(problem.family_base), 1))
     return slot, family
 
 

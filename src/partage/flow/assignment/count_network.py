@@ -358,15 +358,14 @@ class CountNetwork(ColumnGeneration):
         """The three costs of the counts found."""
         groups, problem = self.groups, self.groups.problem
         own_group, own_slot, _ = groups.own
-        count = problem.family_base.copy()
         parts = (
             (own_group, own_slot, self.own_flow),
             (*self.new_at, self.new_flow),
             (*self.fixed_at, self.new_fixed),
         )
-        for group, slot, number in parts:
-            np.add.at(count.reshape(-1), groups.family[group] * problem.slots + slot, number)
-        return problem.costs_of_counts(count, int(self.new_flow.sum() + self.new_fixed.sum()))
+        group, slot, number = (np.concatenate(part) for part in zip(*parts, strict=True))
+        moves = int(self.new_flow.sum() + self.new_fixed.sum())
+        return problem.costs_of_counts(groups.family[group], slot, number, moves)
 
     def new_counts(self) -> Ints:
         """[G, E] how many items of the group newly take the slot."""

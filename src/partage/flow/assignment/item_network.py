@@ -450,12 +450,16 @@ class ItemNetwork(ColumnGeneration):
 
     def costs(self) -> dict[str, int]:
         """The three costs of the counts found."""
-        count = self.problem.family_base.copy()
-        kept, *new = self.flows
-        np.add.at(count, (self.family[self.own[0]], self.own[1]), kept)
-        np.add.at(count, (self.pool_family[self.take_at[0]], self.take_at[1]), new[0])
-        np.add.at(count, (self.family[self.wide_at[0]], self.wide_at[1]), new[1])
-        return self.problem.costs_of_counts(count, int(new[0].sum() + new[1].sum()))
+        kept, taken, reaching = self.flows
+        parts = (
+            (self.family[self.own[0]], self.own[1], kept),
+            (self.pool_family[self.take_at[0]], self.take_at[1], taken),
+            (self.family[self.wide_at[0]], self.wide_at[1], reaching),
+        )
+        family, slot, number = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return self.problem.costs_of_counts(
+            family, slot, number, int(taken.sum() + reaching.sum())
+        )
 
     def prices(self) -> Prices:
         """Dual values per cost: what one more unit costs per slot and per (family, slot)."""

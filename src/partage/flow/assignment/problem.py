@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sorting import distinct
+from partage.flow.sorting import distinct, stable_order
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -153,18 +153,30 @@ class AssignmentProblem:
     def costs(self, slots: Ints) -> dict[str, int]:
         """The three costs of an assignment [I, any width], -1 padded."""
         item, column = np.nonzero(slots >= 0)
-        count = self.family_base.copy()
-        np.add.at(count, (self.family[item], slots[item, column]), 1)
-        return self.costs_of_counts(count, len(self.moved_items(slots)))
+        moves = len(self.moved_items(slots))
+        return self.costs_of_counts(
+            self.family[item], slots[item, column], np.ones_like(item), moves
+        )
 
-    def costs_of_counts(self, count: Ints, moves: int) -> dict[str, int]:
-        """The three costs, from the items (and base) per family and slot [F, E]."""
-        load = self.base + (count - self.family_base).sum(axis=0)
+    def costs_of_counts(
+        self, family: Ints, slot: Ints, number: Ints, moves: int
+    ) -> dict[str, int]:
+        """The three costs, where so many items [any] of a family are on a slot; entries of the same
+        family and slot are added up."""
+        load = self.base.copy()
+        np.add.at(load, slot, number)
+        pair = family * self.slots + slot
+        order = stable_order(pair)
+        pair, number = pair[order], number[order]
+        first = np.flatnonzero(np.diff(pair, prepend=-1))
+        added = np.add.reduceat(number, first) if len(first) else number
+        base = self.family_base.ravel()
+        before = base[pair[first]]
         return {
             # Python integers: weights times squares may exceed 64 bits
             LOAD: sum((self.weight.astype(object) * load * load).tolist()),
             MOVES: moves,
-            SPREAD: int((count * count).sum()),
+            SPREAD: int(base @ base) + int((added * (2 * before + added)).sum()),
         }
 
 
