@@ -11,8 +11,6 @@ comes first, then the one that reduces the overflow most.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
@@ -142,53 +140,27 @@ class _Repair:
     def best_step(self, full: int) -> Step | None:
         """The step off ``full`` that adds the fewest moves, then relieves most. Relocations, which
         change counts, only if no exchange helps."""
-        problem, size = self.problem, self.size
         over = int(self.used[full] - self.disk[full])
-        best: tuple[tuple[int, int, int, int], Step] | None = None
-        for other in np.flatnonzero(problem.usable).tolist():
-            if other == full:
-                continue
-            leave = self._may_go(full, other)
-            leave = leave[size[leave] > 0]
-            if len(leave) == 0:
-                continue
-            free = int(self.disk[other] - self.used[other])
-            cost = self._added(leave, full, other)
-            for key, step in self._exchanges(leave, cost, full, other, free, over):
-                if best is None or key < best[0]:
-                    best = (key, step)
-            fit = size[leave] <= free
-            if fit.any():
-                order = np.lexsort((leave[fit], -np.minimum(size[leave[fit]], over), cost[fit]))
-                row, added = int(leave[fit][order[0]]), int(cost[fit][order[0]])
-                key = (1, added, -min(int(size[row]), over), row)
-                if best is None or key < best[0]:
-                    best = (key, [(row, full, other)])
-        return None if best is None else best[1]
+        free = np.minimum(self.disk - self.used, over)
+        others = np.flatnonzero(self.problem.usable & (np.arange(len(free)) != full))
+        # an exchange relieves at most what is free there
+        others = others[np.argsort(-free[others], kind="stable")]
+        pairs = [_Pair(self, full, other) for other in others.tolist()]
+        for added in range(-2, 3):
+            best: tuple[tuple[int, ...], Step] | None = None
+            for pair in pairs:
+                if best is not None and free[pair.other] < -best[0][0]:
+                    break
+                for back in range(max(-1, added - 1), min(1, added + 1) + 1):
+                    found = pair.exchange(added - back, back, over)
+                    if found is not None and (best is None or found[0] < best[0]):
+                        best = found
+            if best is not None:
+                return best[1]
+        relocations = (pair.relocation(over) for pair in pairs)
+        return min((found for found in relocations if found), default=(None, None))[1]
 
-    def _exchanges(
-        self, leave: Ints, cost: Ints, full: int, other: int, free: int, over: int
-    ) -> Iterator[tuple[tuple[int, int, int, int], Step]]:
-        """The best exchange for each number of moves that the replica coming back adds."""
-        size = self.size
-        come = self._may_go(other, full)
-        back = self._added(come, other, full)
-        for added in (-1, 0, 1):
-            some = come[back == added]
-            # the smallest that still leaves the other disk within its capacity relieves most
-            place = np.searchsorted(size[some], size[leave] - min(free, 2**60))
-            real = place < len(some)
-            partner = some[np.minimum(place, len(some) - 1)] if len(some) else leave
-            relief = np.minimum(size[leave] - size[partner], over)
-            real &= relief > 0
-            if not real.any():
-                continue
-            rows, with_, gain = leave[real], partner[real], relief[real]
-            k = int(np.lexsort((with_, rows, -gain, cost[real]))[0])
-            key = (0, int(cost[real][k]) + added, -int(gain[k]), int(rows[k]))
-            yield key, [(int(rows[k]), full, other), (int(with_[k]), other, full)]
-
-    def _may_go(self, here: int, there: int) -> Ints:
+    def may_go(self, here: int, there: int) -> Ints:
         """Chosen rows on ``here`` and not on ``there`` that may move there by the rack rule,
         smallest first."""
         problem = self.problem
@@ -203,7 +175,56 @@ class _Repair:
         fits = self.in_rack[rows, to] < self.most[rows]
         return np.asarray(rows[fits & (self.in_rack[rows, of] > self.least[rows])])
 
-    def _added(self, rows: Ints, here: int, there: int) -> Ints:
+    def added(self, rows: Ints, here: int, there: int) -> Ints:
         """Moves that going from ``here`` to ``there`` adds to the plan: -1, 0 or 1."""
         gone = self.owned[here, rows].astype(np.int64)
         return np.asarray(gone - self.owned[there, rows].astype(np.int64))
+
+
+class _Pair:
+    """The replicas that an overfull broker and another may exchange, by the moves that each adds:
+    ``leave``, ``come`` for -1, 0 and 1 the rows, smallest first. A key is lower for a better step:
+    what it relieves, negative, then row, broker and moves."""
+
+    def __init__(self, repair: _Repair, full: int, other: int) -> None:
+        self.repair, self.full, self.other = repair, full, other
+        leave, come = repair.may_go(full, other), repair.may_go(other, full)
+        leave = leave[repair.size[leave] > 0]
+        cost, back = repair.added(leave, full, other), repair.added(come, other, full)
+        self.leave = {moves: leave[cost == moves] for moves in (-1, 0, 1)}
+        self.come = {moves: come[back == moves] for moves in (-1, 0, 1)}
+
+    @property
+    def free(self) -> int:
+        """The bytes that the other disk has left."""
+        return int(self.repair.disk[self.other] - self.repair.used[self.other])
+
+    def exchange(self, cost: int, back: int, over: int) -> tuple[tuple[int, ...], Step] | None:
+        """The best exchange of replicas that add so many moves, with its key."""
+        leave, come, size = self.leave[cost], self.come[back], self.repair.size
+        if len(leave) == 0 or len(come) == 0:
+            return None
+        # the smallest that still leaves the other disk within its capacity relieves most
+        place = np.searchsorted(size[come], size[leave] - min(self.free, 2**60))
+        partner = come[np.minimum(place, len(come) - 1)]
+        relief = np.where(place < len(come), np.minimum(size[leave] - size[partner], over), 0)
+        gain = int(relief.max())
+        if gain <= 0:
+            return None
+        most = np.flatnonzero(relief == gain)
+        k = most[int(leave[most].argmin())]
+        row, with_ = int(leave[k]), int(partner[k])
+        key = (-gain, row, self.other, back)
+        return key, [(row, self.full, self.other), (with_, self.other, self.full)]
+
+    def relocation(self, over: int) -> tuple[tuple[int, ...], Step] | None:
+        """The best relocation, with its key, in which the moves that it adds come first."""
+        size = self.repair.size
+        for cost, leave in self.leave.items():
+            fit = leave[size[leave] <= self.free]
+            if len(fit):
+                relief = np.minimum(size[fit], over)
+                row = int(fit[relief == relief.max()].min())
+                key = (cost, -int(relief.max()), row, self.other)
+                return key, [(row, self.full, self.other)]
+        return None

@@ -457,9 +457,7 @@ class ItemNetwork(ColumnGeneration):
             (self.family[self.wide_at[0]], self.wide_at[1], reaching),
         )
         family, slot, number = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return self.problem.costs_of_counts(
-            family, slot, number, int(taken.sum() + reaching.sum())
-        )
+        return self.problem.costs_of_counts(family, slot, number, int(taken.sum() + reaching.sum()))
 
     def prices(self) -> Prices:
         """Dual values per cost: what one more unit costs per slot and per (family, slot)."""

@@ -158,9 +158,7 @@ class AssignmentProblem:
             self.family[item], slots[item, column], np.ones_like(item), moves
         )
 
-    def costs_of_counts(
-        self, family: Ints, slot: Ints, number: Ints, moves: int
-    ) -> dict[str, int]:
+    def costs_of_counts(self, family: Ints, slot: Ints, number: Ints, moves: int) -> dict[str, int]:
         """The three costs, where so many items [any] of a family are on a slot; entries of the same
         family and slot are added up."""
         load = self.base.copy()
