@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
-from html import escape
 from importlib import import_module
 from typing import Any
 
@@ -47,6 +46,8 @@ def html_table(caption: str, header: Iterable[str], rows: Sequence[Sequence[Any]
 
 
 def _cell(value: Any) -> str:
+    from html import escape
+
     return escape(printable(str(value)))
 
 

@@ -24,7 +24,6 @@ from partage.brokers.options import Limits
 from partage.errors import CannotError
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem, assign
 from partage.flow.assignment.trade_off import Trade, aimed, fairest, loads_for, loads_within
-from partage.flow.size_balancing import move_smaller_items
 
 Ints = npt.NDArray[np.int64]
 
@@ -218,6 +217,8 @@ def _with_smaller_partitions(
     sharing: AssignmentProblem, found: Budgeted, limit: int
 ) -> Budgeted | None:
     """The same counts with smaller partitions moved; None if that is not enough."""
+    from partage.flow.size_balancing import move_smaller_items
+
     slots = move_smaller_items(sharing, found.slots, limit)
     if sharing.size_moved(slots) > limit:
         return None

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from partage.errors import InputError, shown
-from partage.outputs import check_directory, write_directory
 
 FORMAT_VERSION = 1
 MARKER = "plan.json"
@@ -80,11 +79,15 @@ def check_writable(directory: str | os.PathLike[str]) -> None:
             f"was applied, and its {JOURNAL} is needed to resume it or roll it back: "
             "name another directory",
         )
+    from partage.outputs import check_directory
+
     check_directory(directory, MARKER)
 
 
 def write(directory: str | os.PathLike[str], files: Mapping[str, str]) -> None:
     """Write the directory whole or not at all: text by file name. One with a journal is never
     replaced. Raises InputError."""
+    from partage.outputs import write_directory
+
     check_writable(directory)
     write_directory(directory, files, MARKER)

@@ -29,7 +29,6 @@ import numpy.typing as npt
 
 from partage.brokers.figures import Placement, one_width
 from partage.brokers.leaders import Led, lead
-from partage.brokers.placement.sizes import movable, size_bands
 from partage.brokers.problem import Problem
 from partage.brokers.survivors import marked, too_large_to_search
 
@@ -196,6 +195,8 @@ class _Search:
     def _byte_limits(self) -> tuple[Ints, Ints]:
         """[E] the bytes between which each broker must stay."""
         if self.problem.options.by_size:
+            from partage.brokers.placement.sizes import movable, size_bands
+
             self.open &= movable(self.problem)
             self.free &= self.open
             low, high = size_bands(self.problem, self.bytes)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.figures import Placement
-from partage.brokers.load import LoadModel, unattainable_bands
 from partage.brokers.problem import Problem
 from partage.flow.assignment import fairest_loads, zone_bounds
 from partage.flow.sorting import distinct
@@ -24,6 +23,8 @@ def limiting_constraints(problem: Problem, placement: Placement, ideal: int) -> 
     """
     found: list[str] = []
     if problem.options.by_load:
+        from partage.brokers.load import LoadModel, unattainable_bands
+
         return [*unattainable_bands(LoadModel.of(problem)), *_failures(problem, placement, ideal)]
     if not problem.options.no_moves and len(problem.items):
         found += _racks_too_small(problem)

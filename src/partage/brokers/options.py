@@ -391,6 +391,11 @@ class PlanOptions:
         return self.relieve if isinstance(self.relieve, Percentages) else Percentages()
 
     @property
+    def within_brokers(self) -> bool:
+        """Whether replicas that stay on their broker may change their log dir."""
+        return self.balance_disks or bool(self.remove_log_dir)
+
+    @property
     def leaders_by_search(self) -> bool:
         """Whether a search has decided the leaders, so that only first followers are open."""
         return self.leaders == "rate" or self.by_load

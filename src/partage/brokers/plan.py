@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,24 +21,22 @@ from msgspec.structs import asdict
 from partage.brokers import directory, plan_file
 from partage.brokers.budget import TOLERANCE, fair_window
 from partage.brokers.figures import Placement, changed_rows, moved_log_dirs, new_replicas
-from partage.brokers.load import LoadModel, resource_figures
 from partage.brokers.option_values import RESOURCES
 from partage.brokers.options import EXACT, PlanOptions
-from partage.brokers.placement.log_dir_balance import Fullness, uneven_brokers
-from partage.brokers.placement.sizes import forced_moves, within_bands
-from partage.brokers.plan_tables import brokers_table, moves_table, waves_table
 from partage.brokers.problem import Problem, Rates, keeps_rules
 from partage.brokers.proofs import Stage
 from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
-from partage.brokers.zone_bytes import zone_bytes
 from partage.cluster import Cluster
-from partage.cluster.reassignment import Reassignment, reassignment_file, reassignment_texts
 from partage.errors import InputError
 from partage.files import parse_json, read_text, to_json
 from partage.flow.certificate import pack, unpack
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.units import plural
+
+if TYPE_CHECKING:
+    from partage.brokers.load import LoadModel
+    from partage.brokers.placement.log_dir_balance import Fullness
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[str], None]
@@ -87,6 +85,8 @@ class Plan:
         balanced, the moves that the rules force."""
         options = self.problem.options
         if (options.by_size or options.relieved) and not options.no_moves:
+            from partage.brokers.placement.sizes import forced_moves
+
             return forced_moves(self.problem)
         bound = next((s.bound for s in self.stages if s.name == StageName.MOVES), 0)
         if self.problem.options.by_load:
@@ -105,15 +105,16 @@ class Plan:
             # within the tolerance; a byte more or less is rounding
             limit = stage.bound * (1 + self.problem.options.limits.tolerance)
             return bool(stage.value <= limit + max(stage.prices["load_weights"]))
-        if (
-            stage.name == StageName.BYTES_MOVED
-            and self.problem.options.by_size
-            and not within_bands(self.problem, self.after)
-        ):
-            return False
+        if stage.name == StageName.BYTES_MOVED and self.problem.options.by_size:
+            from partage.brokers.placement.sizes import within_bands
+
+            if not within_bands(self.problem, self.after):
+                return False
         if stage.prices.get("limit") == TOLERANCE and not self._within_tolerance(stage):
             return False  # full disks asked for other counts
         if stage.name == StageName.LOG_DIRS:
+            from partage.brokers.placement.log_dir_balance import uneven_brokers
+
             return not uneven_brokers(self.problem, self.after)
         searched = (StageName.LEADER_RATE, StageName.JOINT_FAILURE_BALANCE)
         return stage.name in searched or not stage.aimed or stage.value == stage.bound
@@ -192,16 +193,24 @@ class Plan:
 
     @cached_property
     def _load_model(self) -> LoadModel | None:
-        return LoadModel.of(self.problem) if self.problem.rates is not None else None
+        if self.problem.rates is None:
+            return None
+        from partage.brokers.load import LoadModel
+
+        return LoadModel.of(self.problem)
 
     def _placement_figures(self, cluster: Cluster) -> dict[str, Any]:
         """The figures of a placement; of every resource, and of bytes between racks, where loads
         are known."""
         figures = Placement(cluster, self.problem.usable).figures()
-        if self._load_model is not None:
-            figures["resources"] = resource_figures(self._load_model, cluster)
-        rates = self.problem.rates
-        crossing = None if rates is None else zone_bytes(cluster, *rates)
+        rates, model = self.problem.rates, self._load_model
+        if rates is None or model is None:
+            return figures
+        from partage.brokers.load import resource_figures
+        from partage.brokers.zone_bytes import zone_bytes
+
+        figures["resources"] = resource_figures(model, cluster)
+        crossing = zone_bytes(cluster, *rates)
         if crossing is not None:
             figures["zone_bytes"] = crossing
         return figures
@@ -333,6 +342,8 @@ class Plan:
 
     def files(self) -> dict[str, str]:
         """The files of the plan directory by name, without the report."""
+        from partage.cluster.reassignment import reassignment_file, reassignment_texts
+
         forward = reassignment_texts(self.after.reassignment_entries(self.changed, self.before))
         back = reassignment_texts(self.before.reassignment_entries(self.changed, self.after))
         files = {
@@ -403,6 +414,8 @@ class Plan:
         return arrow_table(self._table(table))
 
     def _table(self, table: Table) -> Columns:
+        from partage.brokers.plan_tables import brokers_table, moves_table, waves_table
+
         if table == "brokers":
             return brokers_table(self.before, self.after)
         if table == "waves":
@@ -423,7 +436,7 @@ class Plan:
         )
 
     def _repr_html_(self) -> str:
-        columns = brokers_table(self.before, self.after)
+        columns = self._table("brokers")
         rows = list(zip(*columns.values(), strict=True))
         return html_table(self._summary(), columns, rows)
 
@@ -484,6 +497,8 @@ def _fullness(file: plan_file.PlanFile) -> Fullness | None:
     found = file.figures.after.log_dirs
     if found is None or found.fullest is None or found.bound is None:
         return None
+    from partage.brokers.placement.log_dir_balance import Fullness
+
     return Fullness(Fraction(found.fullest), Fraction(found.bound))
 
 
@@ -492,6 +507,8 @@ def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Probl
     options: dict[str, Any] = dict(file.options)
     given = None
     if "reassignment" in options:
+        from partage.cluster.reassignment import Reassignment
+
         lists = Reassignment.of(after.to_reassignment(np.arange(after.partitions)))
         options["reassignment"] = replace(lists, name=str(options["reassignment"]))
         given = after.replicas
@@ -522,6 +539,8 @@ def _wave(
     targets: Mapping[tuple[str, int], list[int]],
 ) -> Wave:
     """A wave as plan.json and its file have it. Raises InputError where they differ."""
+    from partage.cluster.reassignment import Reassignment
+
     name = os.fspath(Path(path) / one.file)
     lists = Reassignment.from_json(parse_json(read_text(name, regular=True), name), name).lists
     for (topic, number), replicas in lists.items():

@@ -14,7 +14,6 @@ from partage.brokers.problem import Problem
 from partage.brokers.strategies import strategy_named
 from partage.cluster import Cluster
 from partage.errors import InputError
-from partage.period import shown
 from partage.units import listed, plural
 
 if TYPE_CHECKING:
@@ -88,6 +87,8 @@ def _sized(
     sampled = measured.size_bytes >= 0
     taken = sampled if profile.horizon else sampled & (sizes < 0)
     if taken.any() and measured.sampled is not None:
+        from partage.period import shown
+
         sizes = np.where(taken, measured.size_bytes, sizes)
         ahead = f", expected {profile.horizon:g} days later" if profile.horizon else ""
         loads.append(f"sizes: log dirs, {shown(measured.sampled)}{ahead}")

@@ -9,29 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.budget import MAX_BYTES, MAX_MOVES, TOLERANCE
 from partage.brokers.figures import Placement
-from partage.brokers.leaders import Led
-from partage.brokers.leaders.rates import RateProof, scaled
-from partage.brokers.placement.sizes import size_bands, sized
+from partage.brokers.leaders import LeaderProof, Led
 from partage.brokers.problem import Problem
 from partage.brokers.stages import StageName
 from partage.cluster import Cluster
 from partage.flow.assignment import LOAD, MOVES, SPREAD
 from partage.flow.certificate import Prices, pack
 from partage.flow.proof import fairest_loads_for, prove
-from partage.flow.size_balancing import (
-    fair_shares,
-    fewest_bytes,
-    fewest_moves,
-    slot_prices,
-    tightest,
-)
+
+if TYPE_CHECKING:
+    from partage.brokers.leaders.rates import RateProof
 
 Ints = npt.NDArray[np.int64]
 
@@ -115,6 +109,8 @@ def _prove_budget(problem: Problem, after: Cluster) -> Stage:
     if windows is not None:
         prices |= {"fair": pack(fair.slot_price), "within": pack(windows.slot_price)}
     if kind == TOLERANCE:
+        from partage.flow.size_balancing import fewest_moves
+
         assert windows is not None, "they come with the tolerance"
         bound = fewest_moves(sharing, windows.low, windows.high, windows.slot_price)
         return Stage(StageName.BUDGET, value[MOVES], bound, prices, exact=False)
@@ -131,6 +127,9 @@ def _prove_budget(problem: Problem, after: Cluster) -> Stage:
 
 def _prove_sizes(problem: Problem, after: Cluster) -> list[Stage]:
     """The highest bytes of a broker in relation to its capacity, and the bytes moved."""
+    from partage.brokers.placement.sizes import size_bands, sized
+    from partage.flow.size_balancing import fair_shares, fewest_bytes, slot_prices, tightest
+
     sharing, _ = sized(problem)
     slots = problem.broker_slot[after.replicas[problem.items]]
     load = problem.sharing.size_on(slots)
@@ -159,9 +158,7 @@ def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
     place = problem.slot_brokers
     counts = placement.leader_counts()[place]
     stages = []
-    if isinstance(led.leaders, RateProof):
-        stages.append(_rate_stage(problem, after, led.leaders))
-    elif led.leaders is not None:
+    if isinstance(led.leaders, LeaderProof):
         stages.append(
             Stage(
                 StageName.LEADERS,
@@ -170,6 +167,8 @@ def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
                 {"brokers": pack(led.leaders.price)},
             )
         )
+    elif led.leaders is not None:
+        stages.append(_rate_stage(problem, after, led.leaders))
     stages += _prove_failures(problem, led)
     if led.zone is not None:
         prices = _proof_json(problem, [led.zone.prices])
@@ -207,6 +206,8 @@ def _proof_json(problem: Problem, proof: Sequence[Prices | int]) -> dict[str, An
 
 
 def _rate_stage(problem: Problem, after: Cluster, proof: RateProof) -> Stage:
+    from partage.brokers.leaders.rates import scaled
+
     assert problem.bytes_per_second is not None
     rate = scaled(problem.bytes_per_second)
     load = np.zeros(len(problem.usable), dtype=np.int64)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,17 +22,9 @@ from partage.brokers.figures import (
     rack_violations,
 )
 from partage.brokers.leaders import Led, lead, prove_order
-from partage.brokers.leaders.zones import prefer_zone
 from partage.brokers.limiting_constraints import limiting_constraints
-from partage.brokers.load import load_hint, prove_loads, relieve_survivors
 from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
 from partage.brokers.placement.disks import disk_overflow
-from partage.brokers.placement.log_dir_balance import (
-    balance_log_dirs,
-    fullness_of,
-    prove_log_dirs,
-    uneven_brokers,
-)
 from partage.brokers.placement.log_dirs import choose_log_dirs
 from partage.brokers.plan import Plan, Progress
 from partage.brokers.problem import Problem
@@ -43,6 +36,9 @@ from partage.brokers.waves import WaveSchedule, schedule_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.units import listed, plural
+
+if TYPE_CHECKING:
+    from partage.brokers.placement.log_dir_balance import Fullness
 
 
 def solve(problem: Problem, progress: Progress | None = None) -> Plan:
@@ -62,6 +58,8 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     report("proving")
     stages: list[Stage] = []
     if problem.options.by_load:
+        from partage.brokers.load import prove_loads
+
         stages += prove_loads(problem, after)
     elif not problem.options.no_moves:
         stages += prove_placement(problem, after)
@@ -71,7 +69,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     report("scheduling waves")
     after, schedule = _scheduled(problem, after)
     settled = _settled(strategy, problem, after, stages, report)
-    stages += prove_log_dirs(problem, after)
+    stages += _log_dir_stages(problem, after)
     return Plan(
         problem=problem,
         before=before,
@@ -92,8 +90,8 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
             *_disk_warnings(problem, after),
             *_time_warnings(problem),
         ),
-        hints=tuple(load_hint(problem, after)),
-        fullness=fullness_of(problem, after),
+        hints=tuple(_hints(problem, after)),
+        fullness=_fullness(problem, after),
     )
 
 
@@ -108,14 +106,43 @@ def _scheduled(problem: Problem, after: Cluster) -> tuple[Cluster, WaveSchedule]
 
     schedule = waves(after)
     after = replace(after, log_dirs=choose_log_dirs(problem, after, schedule.waves))
-    after = balance_log_dirs(problem, after)
+    after = _with_even_log_dirs(problem, after)
     if len(moved_log_dirs(problem.cluster, after)[0]):
         schedule = waves(after)
     return after, schedule
 
 
+def _with_even_log_dirs(problem: Problem, after: Cluster) -> Cluster:
+    """``after`` with its replicas in the log dirs that the options ask for. Raises CannotError."""
+    if not problem.options.within_brokers:
+        return after
+    from partage.brokers.placement.log_dir_balance import balance_log_dirs
+
+    return balance_log_dirs(problem, after)
+
+
+def _log_dir_stages(problem: Problem, after: Cluster) -> list[Stage]:
+    if not problem.options.within_brokers:
+        return []
+    from partage.brokers.placement.log_dir_balance import prove_log_dirs
+
+    return prove_log_dirs(problem, after)
+
+
+def _fullness(problem: Problem, after: Cluster) -> Fullness | None:
+    if after.log_dirs is None:
+        return None
+    from partage.brokers.placement.log_dir_balance import fullness_of
+
+    return fullness_of(problem, after)
+
+
 def _uneven_log_dirs(problem: Problem, after: Cluster) -> list[str]:
     """A sentence about brokers whose log dirs stay uneven, if there are any."""
+    if not problem.options.balance_disks:
+        return []
+    from partage.brokers.placement.log_dir_balance import uneven_brokers
+
     uneven = uneven_brokers(problem, after)
     if not uneven:
         return []
@@ -154,8 +181,14 @@ def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led | None]:
     led = None if strategy.ordered or problem.options.relieved else lead(problem, answer)
     if led is not None and problem.options.strategy == EXACT:
         led = improve_by_steps(problem, improve_after_failures(problem, led))
-        led = relieve_survivors(problem, led) if problem.options.by_load else led
-        led = prefer_zone(problem, led) if problem.options.prefer_zone else led
+        if problem.options.by_load:
+            from partage.brokers.load import relieve_survivors
+
+            led = relieve_survivors(problem, led)
+        if problem.options.prefer_zone:
+            from partage.brokers.leaders.zones import prefer_zone
+
+            led = prefer_zone(problem, led)
     return problem.cluster.with_replicas(answer if led is None else led.replicas), led
 
 
@@ -187,8 +220,17 @@ def _settled(
 
 def _log_dirs_settled(problem: Problem, after: Cluster) -> bool:
     """Whether a second run leaves every replica in its log dir."""
-    again = balance_log_dirs(problem.again(after), after)
+    again = _with_even_log_dirs(problem.again(after), after)
     return not len(moved_log_dirs(after, again)[0])
+
+
+def _hints(problem: Problem, after: Cluster) -> list[str]:
+    """What other options would do, where loads are known."""
+    if problem.rates is None:
+        return []
+    from partage.brokers.load import load_hint
+
+    return load_hint(problem, after)
 
 
 def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:

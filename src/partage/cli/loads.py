@@ -86,7 +86,6 @@ def profile_of(
     Raises InputError, also for one of these options without a profile.
     """
     from partage.errors import InputError
-    from partage.period import Period
 
     needing = {"since": since, "until": until, "rate": rate != "mean", "horizon": horizon}
     for name, given in needing.items():
@@ -96,6 +95,8 @@ def profile_of(
         raise InputError(f"horizon {horizon:g}", "must be a number of days, 0 or more")
     if path is None:
         return None
+    from partage.period import Period
+
     return read_profile(path).over(Period.of(since, until), rate).ahead(horizon)
 
 

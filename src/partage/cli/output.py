@@ -84,10 +84,10 @@ def write_picture(path: str | None, draw: Callable[[], str]) -> None:
 
 def check_files(*, picture: str | None = None, report: str | None = None) -> None:
     """Raise InputError early, before long work, if ``write_picture`` or ``write_page`` would."""
-    from partage.outputs import check_file
-
     for path, what in ((picture, "picture"), (report, "report")):
         if path is not None:
+            from partage.outputs import check_file
+
             check_file(path, what)
 
 

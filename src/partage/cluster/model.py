@@ -27,7 +27,6 @@ from partage.cluster.broker import (
     UNKNOWN,
     Broker,
 )
-from partage.cluster.clients import Clients
 from partage.cluster.log_dirs import check_log_dirs, log_dir_positions
 from partage.errors import InputError
 from partage.frames import Columns, arrow_table, data_frame, html_table
@@ -35,6 +34,7 @@ from partage.kafka_names import TOPIC_RULE, is_topic
 from partage.units import plural
 
 if TYPE_CHECKING:
+    from partage.cluster.clients import Clients
     from partage.cluster.formats import ClusterColumns
 
 Ints = npt.NDArray[np.int64]
@@ -137,6 +137,8 @@ class Cluster:
         ids, tiered = columns.topic_ids, columns.tiered
         clients = None
         if columns.clients is not None:
+            from partage.cluster.clients import Clients
+
             given = columns.clients.topics.items()
             shares = {topic: (one.producers, one.consumers) for topic, one in given}
             closest = columns.clients.closest_replica

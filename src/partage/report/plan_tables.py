@@ -15,8 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.report import printing, units
-from partage.report.broker_table import FOOTNOTE, broker_tables
-from partage.report.movement_table import movement_table
 from partage.report.resource_table import IN_BAND, highest_load_table, resource_table
 from partage.report.view import MARKS, Rating, View, view
 from partage.report.view.resources import (
@@ -25,7 +23,6 @@ from partage.report.view.resources import (
     resources_note,
     zones_note,
 )
-from partage.report.wave_tables import wave_load_table, wave_table
 
 _LINES = 8
 _MARKS = "✓ holds or is the best possible; ◆ limited by an option, or not proven; ✗ does not hold"
@@ -72,6 +69,10 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
 
 
 def _details(plan: View, console: Console) -> None:
+    from partage.report.broker_table import FOOTNOTE, broker_tables
+    from partage.report.movement_table import movement_table
+    from partage.report.wave_tables import wave_load_table, wave_table
+
     for i, titled in enumerate(broker_tables(plan)):
         printing.titled(console, *titled, first=i == 0)
     printing.note(console, FOOTNOTE)

@@ -19,13 +19,13 @@ from partage.brokers.figures import next_live
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.leaders.failures import FailureProof, prepare_for_failures, prove_failures
 from partage.brokers.leaders.racks import share_after_rack_failure
-from partage.brokers.leaders.rates import RateProof, lead_by_rate
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.certificate import picking_bound
 from partage.flow.selection import pick_slots
 
 if TYPE_CHECKING:
+    from partage.brokers.leaders.rates import RateProof
     from partage.brokers.leaders.zones import ZoneProof
 
 Ints = npt.NDArray[np.int64]
@@ -65,6 +65,8 @@ def lead(problem: Problem, replicas: Ints, *, evenly: bool = True) -> Led:
     if problem.options.by_load:
         leader = problem.broker_slot[replicas[chosen, 0]]
     elif problem.options.leaders == "rate":
+        from partage.brokers.leaders.rates import lead_by_rate
+
         leader, proof_of_leaders = lead_by_rate(problem, choices, lists, today[chosen])
     else:
         leader, proof_of_leaders = _lead_by_count(choices, today[chosen])
@@ -102,6 +104,8 @@ def prove_order(problem: Problem, lists: Ints) -> Led:
     # takeovers are from the preferred leaders as they are, usable or not
     as_they_are = Choices.of(problem, lists, lists)
     if problem.options.leaders == "rate":
+        from partage.brokers.leaders.rates import lead_by_rate
+
         _, proof_of_leaders = lead_by_rate(problem, choices, kept, leader)
     elif not problem.options.by_load:
         _, proof_of_leaders = _lead_by_count(choices, leader)

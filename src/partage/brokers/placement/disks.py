@@ -14,11 +14,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.placement.integer_program import (
-    MAX_VARIABLES,
-    NothingFitsError,
-    solve_within_disks,
-)
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.assignment import LOAD, MOVES
@@ -46,6 +41,12 @@ def fit_disks(problem: Problem, replicas: Ints) -> Ints:
     """
     if not disk_overflow(problem, replicas).any():
         return replicas
+    from partage.brokers.placement.integer_program import (
+        MAX_VARIABLES,
+        NothingFitsError,
+        solve_within_disks,
+    )
+
     # the program finds the fairest loads of all, not those that a budget aims at
     if (
         problem.budgeted.kind is None

@@ -197,7 +197,7 @@ def disks_of(problem: Problem, after: Cluster) -> Iterator[BrokerDisks]:
 
 def balance_log_dirs(problem: Problem, after: Cluster) -> Cluster:
     """``after`` with its replicas in the log dirs that the options ask for. Raises CannotError."""
-    if not _asked(problem) or after.log_dirs is None:
+    if not problem.options.within_brokers or after.log_dirs is None:
         return after
     log_dirs = after.log_dirs.copy()
     for disks in disks_of(problem, after):
@@ -207,10 +207,6 @@ def balance_log_dirs(problem: Problem, after: Cluster) -> Cluster:
             log_dirs[disks.row[disks.item], disks.column[disks.item]] = chosen
     _check_emptied(problem, after, log_dirs)
     return replace(after, log_dirs=log_dirs)
-
-
-def _asked(problem: Problem) -> bool:
-    return problem.options.balance_disks or bool(problem.options.remove_log_dir)
 
 
 def _slots(problem: Problem, disks: BrokerDisks) -> Ints:
@@ -335,7 +331,7 @@ def _check_emptied(problem: Problem, after: Cluster, log_dirs: Ints) -> None:
 
 def prove_log_dirs(problem: Problem, after: Cluster) -> list[Stage]:
     """The bytes that move between log dirs, and their bound; nothing where that is not asked."""
-    if not _asked(problem):
+    if not problem.options.within_brokers:
         return []
     value = bound = 0
     prices = []

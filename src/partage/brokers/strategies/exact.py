@@ -13,9 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.load import place_by_load
 from partage.brokers.placement.disks import fit_disks
-from partage.brokers.placement.sizes import balance_bytes
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.assignment import MOVES
@@ -24,10 +22,14 @@ from partage.flow.assignment import MOVES
 def exact(problem: Problem) -> npt.NDArray[np.int64]:
     """Replica sets [P, R], optimal in the order of the objective. Raises CannotError."""
     if problem.options.by_load:
+        from partage.brokers.load import place_by_load
+
         return problem.replicas_of(place_by_load(problem))
     if problem.options.no_moves:
         return problem.cluster.replicas
     if problem.options.by_size:
+        from partage.brokers.placement.sizes import balance_bytes
+
         return problem.replicas_of(balance_bytes(problem))
     replicas = fit_disks(problem, problem.replicas_of(problem.budgeted.slots))
     _check_limits(problem, replicas)

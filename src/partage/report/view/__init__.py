@@ -20,7 +20,7 @@ import numpy as np
 
 from partage.brokers import plan_file
 from partage.brokers.directory import MARKER
-from partage.report.view import checking, sentences
+from partage.report.view import sentences
 from partage.report.view.counting import (
     movement,
     positions,
@@ -45,7 +45,13 @@ class View(PlanData):
     proof = cached_property(sentences.proof)
     fairest_moves = cached_property(sentences.fairest_moves)
     criteria = cached_property(criteria_of)
-    meaning = cached_property(checking.meaning)
+
+    @cached_property
+    def meaning(self) -> tuple[str, ...]:
+        """The certificate in three sentences; only a page shows them."""
+        from partage.report.view.checking import meaning
+
+        return meaning(self)
 
 
 def view(document: Mapping[str, Any], where: str = MARKER) -> View:
