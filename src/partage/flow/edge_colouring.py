@@ -35,6 +35,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +52,14 @@ _EVICTED = ((0.5, 8), (0.9, 1))
 steps."""
 _TRIED = 8
 """Colours tried per step of the tabu search."""
+_FEW = 64
+"""Up to this many colours, arrays take more time than they save."""
 _COST_SCALE = 10**6
 """Cost of the heaviest edge in a flow: weights are rounded to this scale."""
+
+
+_End: TypeAlias = tuple[int, list[int], list[dict[int, list[int]]]]
+"""A vertex; by vertex the free colours as bits, and the edges by colour, of its kind of end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,17 +331,12 @@ class _Colouring:
 
     # ---------------------------------------------------------------- fewer colours
 
-    def _free_at_ends(self, e: int) -> list[int]:
-        """The free colours of each end of the edge: of its heads, then of its tail."""
-        free_at_ends = [self.free_in[v] for v in self.heads[e]]
+    def _ends(self, e: int) -> list[_End]:
+        """The ends of the edge: its heads, then its tail."""
+        ends = [(v, self.free_in, self.into) for v in self.heads[e]]
         if self.tail[e] >= 0:
-            free_at_ends.append(self.free_out[self.asks[e]][self.tail[e]])
-        return free_at_ends
-
-    def _at(self, e: int, end: int) -> dict[int, list[int]]:
-        """The edges by colour at one end of the edge, numbered as in ``_free_at_ends``."""
-        heads = self.heads[e]
-        return self.into[heads[end]] if end < len(heads) else self.out_of[self.tail[e]]
+            ends.append((self.tail[e], self.free_out[self.asks[e]], self.out_of))
+        return ends
 
     def reduce_colours(self, bound: int, steps: int) -> None:
         """Remove colours down to the bound, as long as the tabu search finds other colours for
@@ -393,7 +395,7 @@ class _Colouring:
     def _least_blocked(self, e: int, tabu: int, random: Random) -> list[int]:
         """A few of the colours blocked by the fewest ends of the edge, without the ``tabu``
         ones."""
-        free_at_ends = [*self._free_at_ends(e), self.open]
+        free_at_ends = [*(free[v] for v, free, _ in self._ends(e)), self.open]
         every = (1 << self.colours) - 1
         level = [every, *[0] * len(free_at_ends)]  # level[i]: the colours free at i ends
         for free in free_at_ends:
@@ -403,7 +405,7 @@ class _Colouring:
             found = _bits(level[i] & ~level[i + 1] & ~tabu)
             if len(found):
                 tried = random.sample(range(len(found)), min(len(found), _TRIED))
-                return [int(a) for a in found[tried]]
+                return [int(found[i]) for i in tried]
         return []
 
     def _evict(self, e: int, a: int, random: Random) -> list[int] | None:
@@ -418,9 +420,9 @@ class _Colouring:
                 self.take(evicted[-1])
             return bool(light)
 
-        for end in range(len(self._free_at_ends(e))):
-            while not self._free_at_ends(e)[end] >> a & 1:
-                if not evict_one(self._at(e, end)[a]):
+        for v, free, edges in self._ends(e):
+            while not free[v] >> a & 1:
+                if not evict_one(edges[v][a]):
                     for f in evicted:
                         self.put(f, a)
                     return None
@@ -442,7 +444,10 @@ def _lowest(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
-def _bits(bits: int) -> Ints:
+def _bits(bits: int) -> list[int] | Ints:
     """Positions of the bits that are set, ascending."""
-    raw = np.frombuffer(bits.to_bytes(bits.bit_length() // 8 + 1, "little"), dtype=np.uint8)
+    width = bits.bit_length()
+    if width <= _FEW:
+        return [a for a in range(width) if bits >> a & 1]
+    raw = np.frombuffer(bits.to_bytes(width // 8 + 1, "little"), dtype=np.uint8)
     return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
