@@ -25,6 +25,33 @@ PROGRAM = {
 }
 """What partage itself loads before it imports a command."""
 
+PLAN = {
+    "brokers": (
+        "budget declaration directory failure_steps figures leaders least_time "
+        "limiting_constraints optimality option_values options placement plan plan_file posing "
+        "problem proofs search_clock solving stages strategies survivors waves"
+    ),
+    "brokers.leaders": "choices failures racks",
+    "brokers.placement": "disks log_dirs",
+    "brokers.strategies": "exact",
+    "brokers.waves": "between_log_dirs changes disk_order safe_order schedule",
+    "cli": "cluster_argument cluster_commands loads next_step parameters plan_options",
+    "cluster": "broker formats log_dirs model",
+    "flow": (
+        "arcs assignment certificate edge_colouring network picking primal_dual proof selection "
+        "sorting takeover_counts"
+    ),
+    "flow.assignment": (
+        "cells count_network disaggregation item_network problem size_swaps trade_off"
+    ),
+    "report": "plan_tables printing resource_table units view",
+    "report.view": "counting criteria data loads resources sentences",
+}
+"""What a plan without options loads besides, by package. What only an option needs is imported
+where it is used: a module takes half a millisecond."""
+
+OF_NO_PACKAGE = "brokers cluster flow frames json_input kafka_names patterns report units"
+
 SHOW = "import sys, json; json.dump(sorted({m.partition('.')[0] for m in sys.modules}), sys.stdout)"
 RUN = """
 import sys, atexit, json
@@ -125,6 +152,12 @@ def test_a_plan_imports_nothing_for_other_commands(
         assert f"partage.brokers.{package}" not in ours
     for package in ("consumers", "producers", "pipeline", "live", "group", "demo", "doctor"):
         assert f"partage.{package}" not in ours
+
+
+def test_a_plan_imports_what_it_uses(grown: str, tmp_path: Path) -> None:
+    ours = {name for name in run(tmp_path, "plan", grown) if name.startswith("partage.")}
+    used = {f"{package}.{name}" for package, names in PLAN.items() for name in names.split()}
+    assert ours - PROGRAM == {f"partage.{name}" for name in (*used, *OF_NO_PACKAGE.split())}
 
 
 def run(folder: Path, *arguments: str) -> set[str]:

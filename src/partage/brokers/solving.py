@@ -122,6 +122,7 @@ def _with_even_log_dirs(problem: Problem, after: Cluster) -> Cluster:
 
 
 def _log_dir_stages(problem: Problem, after: Cluster) -> list[Stage]:
+    """What moves between log dirs, and the bound on it, where the options ask for that."""
     if not problem.options.within_brokers:
         return []
     from partage.brokers.placement.log_dir_balance import prove_log_dirs
@@ -130,6 +131,7 @@ def _log_dir_stages(problem: Problem, after: Cluster) -> list[Stage]:
 
 
 def _fullness(problem: Problem, after: Cluster) -> Fullness | None:
+    """How full log dirs get, where the plan chooses some."""
     if after.log_dirs is None:
         return None
     from partage.brokers.placement.log_dir_balance import fullness_of

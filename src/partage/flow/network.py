@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from partage.flow.arcs import Arcs
+from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
 from partage.flow.sorting import distinct
 
 Ints = npt.NDArray[np.int64]
@@ -259,8 +260,6 @@ def _solve(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
 def _solve_large(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
     """``_solve`` in these windows after reducing nodes and arcs, by the method that suits the
     costs."""
-    from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
-
     feeder = _feeders(arcs, supply)[arcs.tail]
     fed = np.flatnonzero(feeder >= 0)
     feeder = feeder[fed]

@@ -9,7 +9,7 @@ import pytest
 
 import partage
 from partage import Cluster
-from partage.brokers import solving
+from partage.brokers import load
 from partage.brokers.plan import Plan
 from tests.brokers.load.test_plans import a_large_cluster, is_sound
 
@@ -19,7 +19,7 @@ def plans() -> tuple[Plan, Plan]:
     """Without the search, and with it."""
     cluster = Cluster.from_json(a_large_cluster(7, brokers=9, partitions=240))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(solving, "relieve_survivors", lambda _problem, led: led)
+        patch.setattr(load, "relieve_survivors", lambda _problem, led: led)
         before = partage.plan(cluster, balance="load", tolerance="10%")
     return before, partage.plan(cluster, balance="load", tolerance="10%")
 

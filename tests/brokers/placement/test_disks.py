@@ -11,7 +11,7 @@ import pytest
 
 from partage import CannotError
 from partage.brokers.figures import Placement
-from partage.brokers.placement import disks
+from partage.brokers.placement import integer_program
 from partage.brokers.placement.disks import disk_overflow, fit_disks
 from partage.brokers.plan import Plan
 from partage.brokers.planning import plan, problem_of
@@ -24,7 +24,7 @@ from tests.matrices import cluster_of
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every case by both ways: as a small job, and as one that is too large for the program."""
     if request.param == "exchanges":
-        monkeypatch.setattr(disks, "MAX_VARIABLES", 0)
+        monkeypatch.setattr(integer_program, "MAX_VARIABLES", 0)
     return str(request.param)
 
 
