@@ -448,7 +448,7 @@ def fill_level(
 def pack(values: Ints) -> str:
     """Integers as text: little-endian int64, zlib, base64. Shape is not kept."""
     raw = np.ascontiguousarray(values, dtype="<i8")
-    return base64.b64encode(zlib.compress(raw, 6)).decode("ascii")
+    return base64.b64encode(zlib.compress(raw.data, 6)).decode("ascii")
 
 
 def unpack(text: str, count: int) -> Ints:
