@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
+import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from partage import InputError, files
 from partage.files import parse_json, read_text, to_json
+from tests.profiles import examples
 
 # ---------------------------------------------------------------- reading
 
@@ -108,6 +116,57 @@ def test_parse_json_of_what_is_refused(text: str, line: str) -> None:
         parse_json(text, "x")
     assert str(caught.value).startswith(line)
     assert "\n" not in str(caught.value)
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    # every form of a number that a text may have, and every character
+    | st.sampled_from((0, -0.0, 1e16, 1e-7, 10**30, -(2**63), 2**64))
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@examples(300)
+@given(JSON_VALUES)
+def test_both_parsers_of_json_read_the_same(value: Any) -> None:
+    """The faster one reads long compact texts."""
+    padded = ["a" * 20, value]
+    for text in (
+        json.dumps(padded),
+        json.dumps(padded, separators=(",", ":"), ensure_ascii=False) + "\n",
+        msgspec.json.encode(padded).decode(),
+    ):
+        assert repr(parse_json(text, "x")) == repr(padded)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('"b":1,"b":1', "x: key b is given twice in {'a': 'aaaaaaaaaaaaaaaaaaaa', 'b': 1}"),
+        ('"b":NaN', "x: NaN is not a JSON number"),
+        ('"b":"\\ud800"', "x: \\ud800 is half of a surrogate pair, not a character"),
+        ('"b":[1,]', "x: line 1 column 3"),
+        ('"b":01', "x: line 1 column 34: not valid JSON"),
+        ('"b":' + "[" * 100_000, "x: not valid JSON (nested too deep"),
+        ('"b":' + "9" * 5000, "x: not valid JSON (nested too deep, or a number too long)"),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_compact_json_that_is_refused(text: str, line: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_json(f'{{"a":"{"a" * 20}",{text}}}', "x")
+    assert str(caught.value).startswith(line)
+
+
+def test_garbage_is_collected_again_after_reading_json() -> None:
+    with suppress(InputError):
+        parse_json("[", "x")
+    assert gc.isenabled()
 
 
 def test_to_json() -> None:
