@@ -42,6 +42,7 @@ from partage.brokers.check.schema import (
     MalformedError,
     OrNull,
     Schema,
+    each,
     identical,
     mismatch,
 )
@@ -57,13 +58,15 @@ _EDGE = 1e-9
 
 
 def _one_of(*words: str) -> Leaf:
-    return Leaf(" or ".join(words), lambda value: value in words)
+    return Leaf(" or ".join(words), each(lambda value: value in words))
 
 
 _FILE: Schema = {
     "format_version": ONE,
     "survive": _one_of(*_SURVIVE),
-    "headroom": Leaf("a percentage", lambda v: type(v) is str and bool(_PERCENT.fullmatch(v))),
+    "headroom": Leaf(
+        "a percentage", each(lambda v: type(v) is str and bool(_PERCENT.fullmatch(v)))
+    ),
     "brokers": FROM_1,
     "today": COUNT,
     "lower_bound": FROM_1,
@@ -71,7 +74,7 @@ _FILE: Schema = {
     "bounds": [
         {"resource": OrNull(_one_of(*_RESOURCES)), "rule": _one_of(*_RULES), "brokers": COUNT}
     ],
-    "resources": Leaf("an object", lambda value: type(value) is dict and bool(value)),
+    "resources": Leaf("an object", each(lambda value: type(value) is dict and bool(value))),
 }
 _USE: Schema = {"max": RATE, "max_after_failure": OrNull(RATE)}
 
