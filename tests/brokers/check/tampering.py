@@ -73,15 +73,15 @@ class Files:
     def remove(self, name: str) -> None:
         self.values[name] = None
 
-    def write(self) -> Path:
-        """The files as they are now."""
+    def write(self, *, compact: bool = True) -> Path:
+        """The files as they are now; ``compact``: in partage's form, without spaces."""
         for name, value in self.values.items():
             path = self.directory / name
             if value is None:
-                path.unlink()
+                path.unlink(missing_ok=True)
                 continue
             path.parent.mkdir(exist_ok=True)
-            text = value if isinstance(value, str) else json.dumps(value)
+            text = value if isinstance(value, str) else _text(value, compact=compact)
             path.write_text(text, encoding="utf-8")
         return self.directory
 
@@ -94,6 +94,12 @@ class Files:
             else:
                 path.unlink()
         self.values = _Read(self.before)
+
+
+def _text(value: Any, *, compact: bool) -> str:
+    if not compact:
+        return json.dumps(value)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 class _Read(dict[str, Any]):
@@ -153,7 +159,9 @@ class Tamperings(dict[str, Callable[[Files], None]]):
                 self[name](files)
                 if seal:
                     files.seal()
-                assert not judged(files.write()).sound, plan
+                # of some files, check compares the text
+                for compact in (True, False):
+                    assert not judged(files.write(compact=compact)).sound, (plan, compact)
                 tried += 1
             except NotHereError:
                 continue

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.brokers.check.plans import LazyPlans
+from partage.brokers.check import check, files
+from partage.brokers.check.plan_columns import PlanColumns
+from partage.brokers.directory import MARKER
+from partage.files import to_json
+from tests.brokers.check.plans import SOUND, LazyPlans
 from tests.brokers.check.tampering import (
     Files,
     Tamperings,
@@ -235,3 +242,92 @@ def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_values_are_found(sound_plans: LazyPlans, name: str) -> None:
     MALFORMED.assert_found(name, {"mixed": sound_plans["mixed"]})
+
+
+# ---------------------------------------------------------------- text or values
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_text_says_what_the_parsed_file_says(sound_plans: LazyPlans, name: str) -> None:
+    found = sound_plans[name]
+    columns = PlanColumns(found.plan, found.directory)
+    for file, text in found.before.items():
+        if file in (MARKER, ".partage.json"):
+            continue
+        lists = columns.before if file == "rollback.json" else columns.after
+        parsed = files._parsed(columns, text, file, lists)
+        listed = files.read_listed(columns, file)
+        assert listed.rows.tolist() == parsed.rows.tolist()
+        assert (listed.others, listed.unknown) == (parsed.others, parsed.unknown) == ({}, {})
+
+
+def test_what_partage_writes_is_compared_as_text(
+    sound_plans: LazyPlans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the text is as it should be")
+
+    monkeypatch.setattr(files, "_parsed", refuse)
+    assert check(sound_plans["count"].directory).sound
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('{"version":1,', '{"version":1,"version":1,'),
+        ('{"version":1,', '{"version":2,'),
+        ('"topic":', '"topic":"x","topic":'),
+        ("]}]}\n", "]},]}\n"),
+        ("]}]}\n", "]}]}\n{}"),
+        ("]}]}\n", "]},{}]}\n"),
+        ("]}]}\n", "]}],}\n"),
+        ("},{", "},{},{"),
+        ("},{", "}{"),
+        (',"replicas":[', ',"replicas":[,'),
+        (',"replicas":[', ',"replicas":[1,'),
+    ],
+)
+@pytest.mark.parametrize("file", ["reassignment.json", "rollback.json", "waves/001.json"])
+def test_text_that_is_nearly_right(sound_plans: LazyPlans, file: str, old: str, new: str) -> None:
+    found = sound_plans["count"]
+    text = found.before[file]
+    assert old in text
+    found.values[file] = text.replace(old, new, 1)
+    try:
+        (defect,) = check(found.write()).defects[:1]
+        assert defect.startswith((f"{file}: ", "waves: "))
+    finally:
+        found.restore()
+
+
+def test_other_spaces_and_orders_are_no_defect(sound_plans: LazyPlans) -> None:
+    found = sound_plans["count"]
+    try:
+        for file in ("reassignment.json", "rollback.json", "waves/001.json"):
+            found.values[file]["partitions"].reverse()
+            found.values[file] = json.dumps(found.values[file], indent=1, sort_keys=True)
+        assert check(found.write()).defects == []
+    finally:
+        found.restore()
+
+
+def test_topics_of_any_name(sound_plans: LazyPlans) -> None:
+    """Text between two braces may be a part of a topic's name."""
+    found = sound_plans["count"]
+    value = copy.deepcopy(found.plan)
+    replaced = ('"', "\\", "a", 'a},{"topic":"b', "},{", "é")
+    value["topics"] = sorted({*replaced, *value["topics"][len(replaced) :]})
+    columns = PlanColumns(value, found.directory)
+    rows = np.flatnonzero(columns.changes).tolist()
+    entries = [
+        {
+            "topic": columns.topics[columns.topic[row]],
+            "partition": int(columns.number[row]),
+            "replicas": columns.after[row],
+        }
+        for row in rows
+    ]
+    text = to_json({"version": 1, "partitions": entries})
+    read = files._rows_by_text(text, files._row_of_text(columns, "after"))
+    assert read is None or read.tolist() == rows
+    assert files._parsed(columns, text, "x", columns.after).rows.tolist() == rows

@@ -65,11 +65,11 @@ def _differences(path: str, stated: Mapping[str, Any], counted: Mapping[str, Any
 
 def _plan_figures(plan: PlanColumns, gaps: dict[str, float]) -> dict[str, Any]:
     """The figures that are not of one placement alone."""
-    rows = zip(plan.before, plan.after, strict=True)
+    led_before, led_after = (plan.positions(one)[:, 0] for one in (plan.before, plan.after))
     figures = {
         "moves": plan.moves,
         "bytes_moved": plan.bytes_moved if plan.sized else None,
-        "leader_changes": sum(before[0] != after[0] for before, after in rows),
+        "leader_changes": int((led_before != led_after).sum()),
         "waves": len(plan.value["waves"]),
         "bytes_moved_lower_bound": plan.stages.get("bytes moved", {}).get("bound"),
         "moves_lower_bound": _moves_lower_bound(plan),
@@ -188,6 +188,6 @@ def _bytes_max_over_mean(plan: PlanColumns, lists: Lists) -> float | None:
         return None
     row, broker = plan.pairs(lists)
     held = np.zeros(len(plan.ids), dtype=np.int64)
-    np.add.at(held, broker, plan.size.astype(np.int64)[row])
+    np.add.at(held, broker, plan.size[row])
     used = held[plan.slots].tolist()
     return round(max(used) * len(used) / sum(used), 4) if sum(used) else 1.0

@@ -7,6 +7,8 @@ import math
 import re
 from collections.abc import Iterator
 
+import numpy as np
+
 from partage.brokers.check.plan_columns import MAX_WEIGHT, PlanColumns
 from partage.brokers.directory import MARKER
 
@@ -30,19 +32,19 @@ def check_warnings(plan: PlanColumns) -> list[str]:
 def _expected(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:
     """How each warning begins, with its number, and what that must be; 0: no warning."""
     asked = plan.asked
-    alive = {b for b, is_alive in zip(plan.ids, plan.alive.tolist(), strict=True) if is_alive}
     known = [size is not None for size in plan.value["partitions"]["size_bytes"]]
-    lost = sum(not alive & {*row} for row in plan.before)
+    live, held = plan.live(plan.before), plan.positions(plan.before) >= 0
+    lost = int((~live.any(axis=1)).sum())
     yield rf"no live replica to copy from: {_PARTITIONS}", lost
     unknown = known.count(False) if any(known) else 0
     yield rf"unknown sizes count as 0 bytes: {_PARTITIONS}", unknown
-    out = [not asked.may_change(plan.topics[t]) for t in plan.topic.tolist()]
-    stuck = [left and not alive >= {*row} for left, row in zip(out, plan.before, strict=True)]
+    left_out = np.array([not asked.may_change(topic) for topic in plan.topics])[plan.topic]
+    stuck = int((left_out & (held & ~live).any(axis=1)).sum())
     what = rf"the topics left out keep replicas on dead brokers: {_PARTITIONS}"
-    yield what, 0 if asked.no_moves else sum(stuck)
+    yield what, 0 if asked.no_moves else stuck
     yield from _about_capacities(plan)
     if asked.given and not asked.no_moves:
-        yield from _about_given_lists(plan, alive)
+        yield from _about_given_lists(plan)
 
 
 def _about_capacities(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:
@@ -59,7 +61,8 @@ def _about_capacities(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:
     yield "(capacities) have no small common measure", "capacities" if rounded else 0
 
 
-def _about_given_lists(plan: PlanColumns, alive: set[int]) -> Iterator[tuple[str, int | str]]:
+def _about_given_lists(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:
+    alive = {b for b, is_alive in zip(plan.ids, plan.alive.tolist(), strict=True) if is_alive}
     rows = list(zip(plan.chosen.tolist(), plan.before, plan.after, strict=True))
     others = sum(chosen and len(old) != len(new) for chosen, old, new in rows)
     yield rf"another replication factor for {_PARTITIONS}", others

@@ -107,7 +107,7 @@ class LoadColumns:
     @property
     def copied(self) -> Ints:
         """[I] what a new replica of each chosen partition copies."""
-        return self.plan.copied[self.model.items].astype(np.int64)
+        return self.plan.copied[self.model.items]
 
     # -- the bands that the options ask for
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from partage.brokers.check.broker_disks import disks_of
-from partage.brokers.check.files import read_entries, read_reassignment
+from partage.brokers.check.files import read_listed
 from partage.brokers.check.plan_columns import MAX_DEFECTS, Lists, PlanColumns
 from partage.brokers.check.schema import MalformedError, identical
 from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK, wave_name
@@ -63,9 +63,8 @@ def _log_dirs(plan: PlanColumns, broker: int) -> list[dict[str, Any]]:
 
 def _named_without_columns(plan: PlanColumns) -> Iterator[str]:
     for name in (REASSIGNMENT, ROLLBACK, *_wave_names(plan)):
-        for partition, entry in read_entries(plan, name).items():
-            if "log_dirs" in entry:
-                yield f"{name}: {partition} names log dirs, {MARKER} has none"
+        for partition in read_listed(plan, name).log_dirs:
+            yield f"{name}: {partition} names log dirs, {MARKER} has none"
 
 
 def _wave_names(plan: PlanColumns) -> list[str]:
@@ -133,9 +132,10 @@ def _other_names(plan: PlanColumns, before: Lists, after: Lists) -> Iterator[str
         back[name] = _paths(plan, old, new)
     for file in (REASSIGNMENT, *_wave_names(plan), ROLLBACK):
         expected = back if file == ROLLBACK else forward
-        for partition, entry in read_entries(plan, file).items():
-            named = entry.get("log_dirs")
-            if partition in expected and named != expected[partition]:
+        listed = read_listed(plan, file)
+        for partition in (plan.names[row] for row in listed.rows.tolist()):
+            named = listed.log_dirs.get(partition)
+            if named != expected[partition]:
                 where = f"{file}: log_dirs of {partition}"
                 yield f"{where} is {named}, expected {expected[partition]}"
 
@@ -165,15 +165,13 @@ def _overfull(plan: PlanColumns, before: Lists, after: Lists) -> Iterator[str]:
     for name in _wave_names(plan):
         coming: defaultdict[LogDir, int] = defaultdict(int)
         going: defaultdict[LogDir, int] = defaultdict(int)
-        for partition in read_reassignment(plan, name):
-            if (row := plan.row_of.get(partition)) is None:
-                continue
+        for row in read_listed(plan, name).rows.tolist():
             old, new = _held(plan.before, before, row), _held(plan.after, after, row)
             for broker in new.keys() - old.keys():
                 coming[broker, new[broker]] += int(plan.size[row])
             for broker in old.keys() - new.keys():
                 going[broker, old[broker]] += int(plan.size[row])
-            for broker, (was, now) in plan.between_log_dirs[row].items():
+            for broker, (was, now) in plan.between_log_dirs.get(row, {}).items():
                 coming[broker, now] += int(plan.size[row])
                 going[broker, was] += int(plan.size[row])
         for at, size in sorted(coming.items()):
@@ -205,7 +203,7 @@ def _figures(plan: PlanColumns) -> dict[str, Any] | None:
         found |= {"fullest": float(fullest), "bound": float(bound)}
     if (stage := plan.stages.get("log dirs")) is not None:
         found |= {
-            "moves": sum(map(len, plan.between_log_dirs)),
+            "moves": sum(map(len, plan.between_log_dirs.values())),
             "bytes_moved": stage["value"],
             "bytes_moved_lower_bound": stage["bound"],
         }

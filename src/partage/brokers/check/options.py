@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
+from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns, lengths
 from partage.brokers.directory import MARKER, fingerprint
 
 _NETWORK = ("network_in_bytes_per_second", "network_out_bytes_per_second")
@@ -52,7 +53,7 @@ def _broker_defects(plan: PlanColumns) -> Iterator[str]:
         outside = bool(asked.broker_set) and identity not in asked.broker_set
         if entry.get("outside", False) is not outside:
             yield _by_options(f"broker {identity}: outside", entry.get("outside", False), outside)
-    held = {b for row in plan.before for b in row}
+    held = set(chain.from_iterable(plan.before))
     for identity, entry in entries.items():
         if entry["added"] and identity in held:
             yield f"{MARKER}: broker {identity}: is added, but has replicas before"
@@ -93,22 +94,20 @@ def _usual(entries: Iterable[dict[str, Any]], key: str) -> Any:
 
 def _partition_defects(plan: PlanColumns) -> Iterator[str]:
     asked, matches = plan.asked, [plan.asked.may_change(name) for name in plan.topics]
+    before, after = lengths(plan.before), lengths(plan.after)
     # a given reassignment sets the factors, and leaves out what fits on no brokers
     given = asked.given and not asked.no_moves
-    lists = plan.after if given else plan.before
-    for i, name in enumerate(plan.names):
-        topic = int(plan.topic[i])
-        unchanged = plan.before[i] == plan.after[i]
-        too_many = given and unchanged and len(plan.before[i]) > len(plan.slots)
-        chosen = matches[topic] and not too_many
-        if bool(plan.chosen[i]) is not chosen:
-            yield _by_options(f"{name}: chosen", bool(plan.chosen[i]), chosen)
-        factor = len(plan.before[i])
-        if chosen:
-            general = asked.factors.get(None, len(lists[i]))
-            factor = asked.factors.get(plan.topics[topic], general)
-        if plan.factor[i] != factor:
-            yield _by_options(f"{name}: replication_factor", plan.factor[i], factor)
+    too_many = given & ~plan.new_list & (before > len(plan.slots))
+    chosen = np.array(matches)[plan.topic] & ~too_many
+    asked_for = [asked.factors.get(name, asked.factors.get(None, 0)) for name in plan.topics]
+    factor = np.array(asked_for)[plan.topic]
+    factor = np.where(factor > 0, factor, after if given else before)
+    factor = np.where(chosen, factor, before)
+    for row in np.flatnonzero((plan.chosen != chosen) | (plan.factor != factor)).tolist():
+        columns = (("chosen", plan.chosen, chosen), ("replication_factor", plan.factor, factor))
+        for name, stated, expected in columns:
+            if stated[row] != expected[row]:
+                yield _by_options(f"{plan.names[row]}: {name}", stated[row], expected[row])
 
 
 def _refused(plan: PlanColumns) -> Iterator[str]:

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_columns import MAX_WEIGHT, Bools, Ints, PlanColumns, pair_counts
+from partage.brokers.check.plan_columns import (
+    MAX_WEIGHT,
+    Bools,
+    Ints,
+    PlanColumns,
+    lengths,
+    pair_counts,
+)
 from partage.brokers.check.racks import max_per_rack
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.schema import MalformedError
@@ -29,7 +36,7 @@ class PlacementModel:
         self.plan = plan
         items = self.items = np.flatnonzero(plan.chosen)
         slots, e = plan.slots, len(plan.slots)
-        self.families = sorted(set(plan.topic[items].tolist()))
+        self.families = np.unique(plan.topic[items])
         self.family = np.searchsorted(self.families, plan.topic[items])
         row, broker = plan.pairs(plan.after)
         slot = plan.slot_of[broker]
@@ -94,7 +101,7 @@ class PlacementModel:
             return np.ones(len(self.items), dtype=np.bool_)
         held = self.in_zones()
         wrong = (held < self.least[:, None]) | (held > self.most[:, None])
-        today = np.array([len(self.plan.before[row]) for row in self.items.tolist()])
+        today = lengths(self.plan.before)[self.items]
         complete = (held.sum(axis=1) == self.demand) & (today == self.demand)
         return np.asarray(~(wrong.any(axis=1) & complete))
 

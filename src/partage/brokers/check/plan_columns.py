@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain
+from operator import mul, ne
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,7 @@ from partage.files import parse_json, read_text
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Lists = list[list[int]]
+Array = TypeVar("Array", Ints, Bools)
 
 MAX_WEIGHT = 20_000
 """The largest load weight: of the smallest capacity, in relation to the largest."""
@@ -38,23 +41,37 @@ MAX_DEFECTS = 20
 
 
 def read_json(root: Path, name: str) -> Any:
-    """The JSON value in the file ``name`` of the plan directory. Raises as ``read_digested``."""
-    return read_digested(root, name)[0]
+    """The JSON value in the file ``name`` of the plan directory. Raises as ``text_of``."""
+    return json_of(text_of(root, name), name)
 
 
 def read_digested(root: Path, name: str) -> tuple[Any, str]:
-    """The JSON value in a file of the plan directory, and the SHA-256 (hex) of its text.
+    """The JSON value in a file of the plan directory, and the SHA-256 (hex) of its text. Raises as
+    ``text_of``."""
+    text = text_of(root, name)
+    return json_of(text, name), hashlib.sha256(text.encode()).hexdigest()
 
-    Raises MalformedError, with the name, if it is not JSON; OSError if it cannot be opened.
+
+def text_of(root: Path, name: str) -> str:
+    """The text of a file of the plan directory.
+
+    Raises MalformedError, with the name, if it is not text; OSError if it cannot be opened.
     """
     if not (root / name).is_fifo():
         (root / name).open("rb").close()
     try:
-        text = read_text(root / name, regular=True)
-        return parse_json(text, name), hashlib.sha256(text.encode()).hexdigest()
+        return read_text(root / name, regular=True)
     except InputError as error:
-        problem = str(error).removeprefix(f"{root / name}: ").removeprefix(f"{name}: ")
+        problem = str(error).removeprefix(f"{root / name}: ")
         raise MalformedError(f"{name}: {problem}") from None
+
+
+def json_of(text: str, name: str) -> Any:
+    """The JSON value of this text of a file. Raises MalformedError, with the name."""
+    try:
+        return parse_json(text, name)
+    except InputError as error:
+        raise MalformedError(str(error)) from None
 
 
 class PlanColumns:
@@ -71,14 +88,15 @@ class PlanColumns:
     - ``bytes_in``, ``bytes_out`` [P]: bytes per second, where known, else empty
     - ``before``, ``after``: broker ids of each partition, preferred leader first
     - ``digest``: SHA-256 (hex) of plan.json, where it was read
-    - ``entries``: by file, what ``read_entries`` has read of the files beside it
+    - ``listed``, ``row_of_text``: what ``read_listed`` has read of the files beside it
     """
 
     def __init__(self, value: Any, root: Path, digest: str | None = None) -> None:
         """Raises MalformedError."""
         self.root, self.digest = root, digest
-        self.entries: dict[str, dict[str, dict[str, Any]]] = {}
-        self._positions: list[tuple[Lists, Ints]] = []
+        self.listed: dict[str, Any] = {}
+        self.row_of_text: dict[str, dict[str, int]] = {}
+        self._counted: dict[tuple[str, str], Any] = {}
         try:
             _check_schema(value)
             self.value = value
@@ -118,7 +136,7 @@ class PlanColumns:
     def _read_topics(self, names: list[str], topic: list[int]) -> None:
         if names != sorted(set(names)):
             raise MalformedError(f"{MARKER}: topics: names must ascend")
-        if any(t >= len(names) for t in topic):
+        if max(topic, default=0) >= len(names):
             raise MalformedError(f"{MARKER}: partitions.topic: must be a position in topics")
         self.topics = names
         self.topic = np.array(topic, dtype=np.int64)
@@ -132,13 +150,13 @@ class PlanColumns:
         columns = [column for column in part.values() if column is not None]
         if count == 0 or any(len(column) != count for column in columns):
             raise MalformedError(f"{MARKER}: partitions: the columns differ in length or are empty")
-        self.number = part["partition"]
+        self.number = np.array(part["partition"], dtype=np.int64)
         self.chosen = np.array(part["chosen"], dtype=np.bool_)
         self.factor = np.array(part["replication_factor"], dtype=np.int64)
-        self.size = np.array([0 if s is None else s for s in part["size_bytes"]], dtype=object)
+        size = [0 if s is None else s for s in part["size_bytes"]]
         copies = part.get("copy_bytes") or [None] * count
-        pairs = zip(copies, self.size.tolist(), strict=True)
-        self.copied = np.array([s if c is None else c for c, s in pairs], dtype=object)
+        copied = [s if c is None else c for c, s in zip(copies, size, strict=True)]
+        self.size, self.copied = (np.array(one, dtype=np.int64) for one in (size, copied))
         if (self.copied > self.size).any():
             raise MalformedError(f"{MARKER}: partitions.copy_bytes: more than size_bytes")
         self.sized = any(s is not None for s in part["size_bytes"])
@@ -152,15 +170,21 @@ class PlanColumns:
         self.bytes_in, self.bytes_out = ([] if column is None else column for column in given)
         self.before: Lists = part["before"]
         self.after: Lists = part["after"]
-        held = np.maximum(self.factor, [len(row) for row in self.before]).astype(object)
-        if int((held * self.size).sum()) > MAX_BYTES:
+        held = np.maximum(self.factor, lengths(self.before))
+        if sum(map(mul, held.tolist(), size)) > MAX_BYTES:
             raise MalformedError(f"{MARKER}: partitions.size_bytes: more than an exbibyte in all")
-        rows = list(zip(self.topic.tolist(), self.number, strict=True))
-        if any(row >= following for row, following in pairwise(rows)):
+        topic, number = self.topic, self.number
+        ascends = (topic[1:] > topic[:-1]) | (
+            (topic[1:] == topic[:-1]) & (number[1:] > number[:-1])
+        )
+        if not ascends.all():
             raise MalformedError(f"{MARKER}: partitions: must ascend by topic and number")
-        self.names = [
-            f"{self.topics[t]}-{p}" for t, p in zip(self.topic.tolist(), self.number, strict=True)
-        ]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """[P] the names of the partitions."""
+        rows = zip(self.topic.tolist(), self.number.tolist(), strict=True)
+        return [f"{self.topics[topic]}-{number}" for topic, number in rows]
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -190,51 +214,90 @@ class PlanColumns:
         return {stage["stage"]: stage for stage in self.value["certificate"]["stages"]}
 
     @cached_property
-    def new_replicas(self) -> list[int]:
+    def is_new(self) -> Bools:
+        """[P, R] whether each replica after the plan must be newly fetched by its broker."""
+        return self._only_in(self.after, self.before)
+
+    @cached_property
+    def is_gone(self) -> Bools:
+        """[P, R] whether each replica before the plan is dropped by its broker."""
+        return self._only_in(self.before, self.after)
+
+    def _only_in(self, lists: Lists, others: Lists) -> Bools:
+        place = self.positions(lists)
+        only = place >= 0
+        for other in self.positions(others).T:
+            only &= place != other[:, None]
+        return only
+
+    @cached_property
+    def new_replicas(self) -> Ints:
         """[P] replicas of each partition that a broker must newly fetch."""
-        return [len(set(a) - set(b)) for b, a in zip(self.before, self.after, strict=True)]
+        return self.is_new.sum(axis=1)
 
     @property
     def moves(self) -> int:
         """Replicas that a broker must newly fetch."""
-        return sum(self.new_replicas)
+        return int(self.new_replicas.sum())
 
     @property
     def bytes_moved(self) -> int:
         """Bytes of these replicas."""
-        return sum((self.copied * self.new_replicas).tolist())
+        return int((self.copied * self.new_replicas).sum())
 
     @cached_property
-    def between_log_dirs(self) -> list[dict[int, tuple[int, int]]]:
-        """[P] the log dirs before and after of replicas that stay on their broker and change it, by
-        broker id."""
+    def between_log_dirs(self) -> dict[int, dict[int, tuple[int, int]]]:
+        """By row and broker id, the log dirs before and after of replicas that stay on their broker
+        and change it."""
         part = self.value["partitions"]
         before, after = part.get("log_dirs_before"), part.get("log_dirs_after")
         if before is None or after is None:
-            return [{} for _ in self.names]
-        found = []
-        for row in zip(self.before, before, self.after, after, strict=True):
-            old, new = dict(zip(*row[:2], strict=True)), dict(zip(*row[2:], strict=True))
+            return {}
+        found = {}
+        rows = zip(self.before, before, self.after, after, strict=True)
+        for row, lists in enumerate(rows):
+            old, new = dict(zip(*lists[:2], strict=True)), dict(zip(*lists[2:], strict=True))
             both = ((b, (old[b], new[b])) for b in new if b in old)
-            found.append({b: pair for b, pair in both if pair[0] != pair[1]})
+            if differing := {b: pair for b, pair in both if pair[0] != pair[1]}:
+                found[row] = differing
         return found
 
-    def changes(self) -> dict[str, list[int]]:
-        """The new broker list of each partition whose list changes, or of which a replica changes
-        its log dir, by partition name."""
-        rows = zip(self.names, self.before, self.after, self.between_log_dirs, strict=True)
-        return {name: after for name, before, after, dirs in rows if before != after or dirs}
+    @cached_property
+    def new_list(self) -> Bools:
+        """[P] whether the list of a partition changes."""
+        return np.fromiter(map(ne, self.before, self.after), dtype=np.bool_, count=len(self.topic))
+
+    @cached_property
+    def changes(self) -> Bools:
+        """[P] whether the list of a partition changes, or the log dir of a replica that stays."""
+        found = self.new_list.copy()
+        found[list(self.between_log_dirs)] = True
+        return found
 
     def positions(self, lists: Lists) -> Ints:
-        """[P, R] broker positions, -1 padded."""
-        for known, found in self._positions:
-            if known is lists:
-                return found
-        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-        found = np.full((len(lists), int(lengths.max(initial=0))), -1, dtype=np.int64)
-        flat = [self.place[b] for row in lists for b in row]
-        found[np.arange(found.shape[1]) < lengths[:, None]] = flat
-        self._positions.append((lists, found))
+        """[P, R] broker positions, -1 padded. Raises KeyError for unknown ids."""
+        return self._once("positions", self._counted_positions, lists)
+
+    def _counted_positions(self, lists: Lists) -> Ints:
+        ids, count = np.array(self.ids), lengths(lists)
+        flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(count.sum()))
+        place = np.minimum(np.searchsorted(ids, flat), len(ids) - 1)
+        unknown = flat[ids[place] != flat]
+        if len(unknown):
+            raise KeyError(int(unknown[0]))
+        found = np.full((len(lists), int(count.max(initial=0))), -1, dtype=np.int64)
+        found[np.arange(found.shape[1]) < count[:, None]] = place
+        return found
+
+    def _once(self, what: str, count: Callable[[Lists], Array], lists: Lists) -> Array:
+        """What is counted of ``before`` or ``after``, once for all checks; of other lists, now."""
+        which = [name for name in ("before", "after") if lists is getattr(self, name)]
+        if not which:
+            return count(lists)
+        key = what, which[0]
+        if key not in self._counted:
+            self._counted[key] = count(lists)
+        found: Array = self._counted[key]
         return found
 
     def pairs(self, lists: Lists) -> tuple[Ints, Ints]:
@@ -269,6 +332,9 @@ class PlanColumns:
 
     def breaks_rack_rule(self, lists: Lists) -> Bools:
         """[P] whether a partition breaks the rack rule."""
+        return self._once("breaks", self._counted_breaks, lists)
+
+    def _counted_breaks(self, lists: Lists) -> Bools:
         if not self.rack_sizes:
             return np.zeros(len(lists), dtype=np.bool_)
         return rows_that_break_the_rule(self.racks_of(lists), self.rack_sizes.values())
@@ -281,6 +347,11 @@ class PlanColumns:
         rows = np.arange(len(live))
         first = self.positions(lists)[rows, live.argmax(axis=1)]
         return np.where(live.any(axis=1), first, -1)
+
+
+def lengths(lists: Lists) -> Ints:
+    """[P] replicas in each list."""
+    return np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
 
 
 def pair_counts(row: Ints, column: Ints, rows: int, columns: int) -> Ints:

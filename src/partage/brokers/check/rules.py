@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import chain
 
 import numpy as np
 
@@ -28,18 +29,22 @@ def check_rules(plan: PlanColumns) -> list[str]:
 def _suspects(plan: PlanColumns) -> Iterable[int]:
     """Rows that may break a rule. Of chosen partitions that may move and be led anywhere, those on
     usable brokers with all their replicas in enough racks break none."""
-    every = range(len(plan.names))
-    if (
-        plan.asked.no_moves
-        or plan.asked.leader_racks
-        or any(_malformed_list(plan, row) for row in every)
-    ):
+    every = range(len(plan.after))
+    if plan.asked.no_moves or plan.asked.leader_racks or not _well_formed(plan):
         return every
     usable, after = plan.on_usable(plan.after), plan.positions(plan.after) >= 0
     fine = plan.chosen & (usable == after).all(axis=1) & (after.sum(axis=1) == plan.factor)
     fine &= ~plan.breaks_rack_rule(plan.after)
     rows: list[int] = np.flatnonzero(~fine).tolist()
     return rows
+
+
+def _well_formed(plan: PlanColumns) -> bool:
+    """Whether all new lists are of different brokers of the cluster."""
+    if not all(plan.after) or not plan.place.keys() >= set(chain.from_iterable(plan.after)):
+        return False
+    held = np.sort(plan.positions(plan.after), axis=1)
+    return not ((held[:, 1:] == held[:, :-1]) & (held[:, 1:] >= 0)).any()
 
 
 def _defects(plan: PlanColumns, row: int) -> list[str]:
@@ -148,7 +153,7 @@ def _broken_racks_of_replans(plan: PlanColumns) -> list[str]:
         return found
     before = {
         (plan.topics[t], n): sorted(lists)
-        for t, n, lists in zip(plan.topic.tolist(), plan.number, plan.before, strict=True)
+        for t, n, lists in zip(plan.topic.tolist(), plan.number.tolist(), plan.before, strict=True)
     }
     for path in files:
         value = read_json(plan.root, path.name)

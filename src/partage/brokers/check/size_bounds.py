@@ -43,8 +43,8 @@ class _Sizes:
         self.plan, self.model = plan, PlacementModel(plan)
         model = self.model
         self.movable = model.movable()
-        size = plan.size.astype(np.int64)
-        fixed = np.ones(len(plan.number), dtype=np.bool_)
+        size = plan.size
+        fixed = np.ones(len(plan.topic), dtype=np.bool_)
         fixed[model.items[self.movable]] = False
         self.load = self._bytes_on_slots(size, np.ones_like(fixed))
         self.arguments: dict[str, Any] = {
@@ -70,7 +70,7 @@ class _Sizes:
         """[I] what new replicas of the movable items copy; None where that is always the size."""
         if "copy_bytes" not in self.plan.value["partitions"]:
             return None
-        return self.plan.copied.astype(np.int64)[self.model.items[self.movable]]
+        return self.plan.copied[self.model.items[self.movable]]
 
     @property
     def sits(self) -> tuple[Ints, Ints]:

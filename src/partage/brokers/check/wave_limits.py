@@ -12,190 +12,183 @@ at most ``concurrency`` replicas in a wave.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from partage.brokers.check.files import read_reassignment
-from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
+import numpy as np
+
+from partage.brokers.check.files import read_listed
+from partage.brokers.check.plan_columns import MAX_DEFECTS, Bools, Ints, PlanColumns, pair_counts
 from partage.brokers.check.schema import identical
 from partage.brokers.directory import MARKER, wave_name
+
+_UNLIMITED = 2**62
+"""More than ``MAX_BYTES``."""
 
 
 def check_wave_limits(plan: PlanColumns) -> list[str]:
     """Defects of the waves, of their stated loads, and of ``waves_lower_bound``."""
     limits = _Limits.of(plan)
-    changes = _changes(plan)
-    replay = _Replay(plan, limits)
+    changes = _Changes(plan)
+    replay = _Replay(changes, limits)
     found: list[str] = []
     for number, wave in enumerate(plan.value["waves"], start=1):
         name = wave_name(number)
-        lists = read_reassignment(plan, name)
-        members = [changes[partition] for partition in lists if partition in changes]
-        found += [f"{name}: {problem}" for problem in replay.run(name, wave, members)]
+        rows = read_listed(plan, name).rows
+        rows = rows[plan.changes[rows]]
+        found += [f"{name}: {problem}" for problem in replay.run(name, wave, rows)]
     stated, fewest = plan.value["figures"]["after"]["waves_lower_bound"], limits.fewest(changes)
     if not identical(stated, fewest):
         found.append(f"{MARKER}: figures.after.waves_lower_bound is {stated}, expected {fewest}")
     return found[:MAX_DEFECTS]
 
 
-@dataclass(frozen=True)
-class _Change:
-    """A partition that changes: ids of the brokers that fetch it (``new``) and that drop it
-    (``gone``), its live ``leader`` (None without one), bytes of a replica, those that a
-    new one copies (``copied``), and the log dirs (broker, position) that replicas which stay change
-    to (``copies``)."""
+class _Changes:
+    """What changes, by row [P].
 
-    new: tuple[int, ...]
-    gone: tuple[int, ...]
-    leader: int | None
-    size: int
-    copied: int
-    copies: tuple[tuple[int, int], ...]
+    - ``arrivals``, ``departures``: broker positions of new and of dropped replicas, [P, R] each, -1
+      for others; ``new``, ``gone``: how many
+    - ``leader``: position of the first live replica before the plan, -1 without one
+    - ``copies``: by row, broker position and log dir of replicas that stay and change it
+    - ``only_copies``: replicas change their log dirs, and none its broker
+    """
 
-    @property
-    def only_copies(self) -> bool:
-        """Whether replicas change their log dirs, and none its broker."""
-        return bool(self.copies) and not self.new and not self.gone
-
-
-def _changes(plan: PlanColumns) -> dict[str, _Change]:
-    """By partition name, in the order of plan.json."""
-    changes = {}
-    for name, old, after, size, copied, moved in zip(
-        plan.names,
-        plan.before,
-        plan.after,
-        plan.size.tolist(),
-        plan.copied.tolist(),
-        plan.between_log_dirs,
-        strict=True,
-    ):
-        if old != after or moved:
-            changes[name] = _Change(
-                new=tuple(b for b in after if b not in old),
-                gone=tuple(b for b in old if b not in after),
-                leader=next((b for b in old if plan.alive[plan.place[b]]), None),
-                size=size,
-                copied=copied,
-                copies=tuple((b, log_dir) for b, (_, log_dir) in moved.items()),
-            )
-    return changes
+    def __init__(self, plan: PlanColumns) -> None:
+        self.plan = plan
+        before, after = plan.positions(plan.before), plan.positions(plan.after)
+        self.arrivals = np.where(plan.is_new, after, -1)
+        self.departures = np.where(plan.is_gone, before, -1)
+        self.new, self.gone = plan.new_replicas, plan.is_gone.sum(axis=1)
+        live = plan.live(plan.before)
+        first = before[np.arange(len(before)), live.argmax(axis=1)]
+        self.leader = np.where(live.any(axis=1), first, -1)
+        self.copies = {
+            row: [(plan.place[b], log_dir) for b, (_, log_dir) in moved.items()]
+            for row, moved in plan.between_log_dirs.items()
+        }
+        self.only_copies: Bools = np.zeros(len(before), dtype=np.bool_)
+        self.only_copies[list(self.copies)] = True
+        self.only_copies &= (self.new == 0) & (self.gone == 0)
 
 
-@dataclass
 class _Load:
-    """A wave's load by broker id: replicas and bytes received, and sent as leader; ``kept``: bytes
-    of the replicas received, once they have all that stays on a broker; ``senders``:
-    partitions that each leader sends; ``copies``: replicas that each log dir takes in a wave of
-    partitions that only change log dirs; ``copied``: bytes between the log dirs of each broker."""
+    """The load of the wave with these rows, by broker position [B]: replicas and bytes received,
+    and sent as leader; ``kept``: bytes of the replicas received, once they have all that stays on a
+    broker; ``dropped``: bytes of the replicas that go; ``senders``: partitions that each leader
+    sends; ``copies``: replicas that each log dir takes in a wave of partitions that only change log
+    dirs; ``copied``: bytes between the log dirs of each broker."""
 
-    replicas_in: Counter[int] = field(default_factory=Counter)
-    replicas_out: Counter[int] = field(default_factory=Counter)
-    bytes_in: Counter[int] = field(default_factory=Counter)
-    bytes_out: Counter[int] = field(default_factory=Counter)
-    kept: Counter[int] = field(default_factory=Counter)
-    senders: Counter[int] = field(default_factory=Counter)
-    copies: Counter[tuple[int, int]] = field(default_factory=Counter)
-    copied: Counter[int] = field(default_factory=Counter)
-    log_dir_moves: int = 0
+    def __init__(self, changes: _Changes, rows: Ints) -> None:
+        plan = changes.plan
+        size, copied = plan.size[rows], plan.copied[rows]
+        self.partitions = len(rows)
+        self.moving = int((changes.new[rows] > 0).sum())
+        came, at = _pairs(changes.arrivals[rows])
+        self.replicas_in = _sums(plan, at, np.ones_like(at))
+        self.bytes_in, self.kept = _sums(plan, at, copied[came]), _sums(plan, at, size[came])
+        went, left = _pairs(changes.departures[rows])
+        self.dropped = _sums(plan, left, size[went])
+        sends = (changes.new[rows] > 0) & (changes.leader[rows] >= 0)
+        leader, sent = changes.leader[rows[sends]], changes.new[rows[sends]]
+        self.senders = _sums(plan, leader, np.ones_like(leader))
+        self.replicas_out = _sums(plan, leader, sent)
+        self.bytes_out = _sums(plan, leader, sent * copied[sends])
+        self.copies = Counter[tuple[int, int]]()
+        self.copied = np.zeros_like(self.kept)
+        self.log_dir_moves = 0
+        for row in rows.tolist() if changes.copies else ():
+            copies = changes.copies.get(row, [])
+            if changes.only_copies[row]:
+                self.copies.update(copies)
+            for broker, _ in copies:
+                self.copied[broker] += plan.size[row]
+            self.log_dir_moves += len(copies)
 
-    @classmethod
-    def of(cls, changes: Iterable[_Change]) -> _Load:
-        load = cls()
-        for change in changes:
-            for b in change.new:
-                load.replicas_in[b] += 1
-                load.bytes_in[b] += change.copied
-                load.kept[b] += change.size
-            if change.new and change.leader is not None:
-                load.replicas_out[change.leader] += len(change.new)
-                load.bytes_out[change.leader] += len(change.new) * change.copied
-                load.senders[change.leader] += 1
-            if change.only_copies:
-                load.copies.update(change.copies)
-            for b, _ in change.copies:
-                load.copied[b] += change.size
-            load.log_dir_moves += len(change.copies)
-        return load
+
+def _pairs(brokers: Ints) -> tuple[Ints, Ints]:
+    """(row, broker position) of the entries [n, R] that are not -1."""
+    row, column = np.nonzero(brokers >= 0)
+    return row, brokers[row, column]
+
+
+def _sums(plan: PlanColumns, broker: Ints, amount: Ints) -> Ints:
+    """[B] the sum of the amounts of each broker position."""
+    total = np.zeros(len(plan.ids), dtype=np.int64)
+    np.add.at(total, broker, amount)
+    return total
 
 
 class _Replay:
-    """The plan's waves, run one after the other; ``held``: bytes on each broker by id."""
+    """The plan's waves, run one after the other; ``held``: bytes on each broker by position."""
 
-    def __init__(self, plan: PlanColumns, limits: _Limits) -> None:
-        self.plan, self.limits = plan, limits
-        self.held = Counter[int]()
-        for brokers, size in zip(plan.before, plan.size.tolist(), strict=True):
-            for b in brokers:
-                self.held[b] += size
+    def __init__(self, changes: _Changes, limits: _Limits) -> None:
+        plan = self.plan = changes.plan
+        self.changes, self.limits = changes, limits
+        self.disk = np.array([_UNLIMITED if disk is None else disk for disk in plan.disk])
+        row, broker = plan.pairs(plan.before)
+        self.held = _sums(plan, broker, plan.size[row])
         self.idle = ""
         """The last wave that moves no data and frees no disk."""
         self.copied = ""
         """The last wave of partitions that only change log dirs."""
-        self.moves_log_dirs = any(plan.between_log_dirs)
 
-    def run(self, name: str, wave: dict[str, object], members: Sequence[_Change]) -> list[str]:
+    def run(self, name: str, wave: dict[str, object], rows: Ints) -> list[str]:
         """What is wrong with the wave; afterwards its new replicas are there, and the old gone."""
-        load = _Load.of(members)
+        load = _Load(self.changes, rows)
         problems = [
-            *self.limits.broken(load, len(members)),
+            *self.limits.broken(load, self.plan.ids),
             *self._overfull_disks(load),
-            *self._misplaced(name, members),
+            *self._misplaced(name, rows, load),
             *self._misstated(wave, load),
         ]
-        for change in members:
-            for b in change.new:
-                self.held[b] += change.size
-            for b in change.gone:
-                self.held[b] -= change.size
+        self.held += load.kept - load.dropped
         return problems
 
     def _overfull_disks(self, load: _Load) -> list[str]:
         """Disks that overflow while the wave runs, when old copies are still there."""
+        over = np.flatnonzero((load.kept > 0) & (self.held + load.kept > self.disk)).tolist()
         return [
-            f"broker {b} holds {self.held[b]} bytes and receives {more}, on a disk of {disk}"
-            for b, disk in zip(self.plan.ids, self.plan.disk, strict=True)
-            if disk is not None and (more := load.kept[b]) > 0 and self.held[b] + more > disk
+            f"broker {self.plan.ids[b]} holds {self.held[b]} bytes and receives {load.kept[b]}, on "
+            f"a disk of {self.disk[b]}"
+            for b in over
         ]
 
-    def _misplaced(self, name: str, members: Sequence[_Change]) -> list[str]:
+    def _misplaced(self, name: str, rows: Ints, load: _Load) -> list[str]:
         """Partitions that move no data must come last, in waves of their own, unless they free a
         disk."""
-        copying = sum(change.only_copies for change in members)
+        copying = int(self.changes.only_copies[rows].sum())
         if copying:
             self.copied = name
-            mixed = copying < len(members)
+            mixed = copying < len(rows)
             return ["mixes partitions that only change log dirs with others"] if mixed else []
         problems = []
         if self.copied:
             problems.append(f"comes after {self.copied}, which only changes log dirs")
-        moving = sum(bool(change.new) for change in members)
-        if 0 < moving < len(members):
+        if 0 < load.moving < len(rows):
             problems.append("mixes partitions that move data with partitions that move none")
-        if moving and self.idle:
+        if load.moving and self.idle:
             problems.append(f"moves data after {self.idle}, which moves none and frees none")
-        if members and not moving and not all(change.gone for change in members):
+        if len(rows) and not load.moving and not (self.changes.gone[rows] > 0).all():
             self.idle = name
         return problems
 
     def _misstated(self, wave: dict[str, object], load: _Load) -> list[str]:
         """Fields of the wave in plan.json that differ from its load and duration."""
         sized, throttle = self.plan.sized, self.limits.throttle
-        brokers = sorted({*load.replicas_in, *load.replicas_out})
-        counted: dict[str, object] = {"brokers": brokers}
+        busy = np.flatnonzero(load.replicas_in + load.replicas_out).tolist()
+        counted: dict[str, object] = {"brokers": [self.plan.ids[b] for b in busy]}
         for name in ("replicas_in", "replicas_out", "bytes_in", "bytes_out"):
-            amount: Counter[int] = getattr(load, name)
+            amount: Ints = getattr(load, name)
             known = sized or name.startswith("replicas")
-            counted[name] = [amount[b] for b in brokers] if known else None
+            counted[name] = amount[busy].tolist() if known else None
         counted["seconds"] = None
         if sized and throttle is not None:
             loads = (load.bytes_in, load.bytes_out, load.copied)
-            busiest = max([0, *(n for one in loads for n in one.values())])
-            counted["seconds"] = -(-busiest // throttle)
-        if self.moves_log_dirs:
+            counted["seconds"] = -(-max(int(one.max()) for one in loads) // throttle)
+        if self.plan.between_log_dirs:
             counted["log_dir_moves"] = load.log_dir_moves
-            counted["log_dir_bytes"] = sum(load.copied.values())
+            counted["log_dir_bytes"] = int(load.copied.sum())
         elif "log_dir_moves" in wave or "log_dir_bytes" in wave:
             return ["log_dir_moves and log_dir_bytes go with moves between log dirs"]
         return [
@@ -217,53 +210,57 @@ class _Limits:
     def of(cls, plan: PlanColumns) -> _Limits:
         return cls(plan.asked.concurrency, plan.asked.batch, plan.asked.throttle)
 
-    def broken(self, load: _Load, partitions: int) -> list[str]:
-        """The limits that a wave breaks."""
+    def broken(self, load: _Load, ids: list[int]) -> list[str]:
+        """The limits that a wave breaks; ``ids`` of the brokers."""
+        receives = np.flatnonzero(load.replicas_in > self.concurrency).tolist()
+        sends = (load.replicas_out > self.concurrency) & (load.senders > 1)
         found = [
-            f"broker {b} receives {n} replicas, at most {self.concurrency} are allowed"
-            for b, n in sorted(load.replicas_in.items())
-            if n > self.concurrency
+            f"broker {ids[b]} receives {load.replicas_in[b]} replicas, at most {self.concurrency} "
+            "are allowed"
+            for b in receives
         ]
         found += [
-            f"broker {b} sends {n} replicas, at most {self.concurrency} are allowed"
-            for b, n in sorted(load.replicas_out.items())
-            if n > self.concurrency and load.senders[b] > 1
+            f"broker {ids[b]} sends {load.replicas_out[b]} replicas, at most {self.concurrency} "
+            "are allowed"
+            for b in np.flatnonzero(sends).tolist()
         ]
         found += [
-            f"log dir {log_dir} of broker {b} takes {n} replicas, at most {self.concurrency} are "
-            "allowed"
+            f"log dir {log_dir} of broker {ids[b]} takes {n} replicas, at most {self.concurrency} "
+            "are allowed"
             for (b, log_dir), n in sorted(load.copies.items())
             if n > self.concurrency
         ]
-        if self.batch is not None and partitions > self.batch:
-            found.append(f"has {partitions} partitions, at most {self.batch} are allowed")
+        if self.batch is not None and load.partitions > self.batch:
+            found.append(f"has {load.partitions} partitions, at most {self.batch} are allowed")
         return found
 
-    def fewest(self, changes: dict[str, _Change]) -> int:
+    def fewest(self, changes: _Changes) -> int:
         """A lower bound on the waves of any schedule of these changes."""
-        received: Counter[int] = Counter()
-        sent: dict[int, list[int]] = defaultdict(list)
-        only = [change for change in changes.values() if change.only_copies]
-        others = [change for change in changes.values() if not change.only_copies]
-        for change in others:
-            received.update(change.new)
-            if change.new and change.leader is not None:
-                sent[change.leader].append(min(len(change.new), self.concurrency))
-        moving = sum(bool(change.new) for change in others)
-        bounds = [self._batches(moving)]
-        bounds += [-(-n // self.concurrency) for n in received.values()]
-        bounds += [_bins(sizes, self.concurrency) for sizes in sent.values()]
-        most = max(Counter(at for change in only for at in change.copies).values(), default=0)
-        copying = max(-(-most // self.concurrency), self._batches(len(only))) if only else 0
-        return max(bounds) + self._batches(len(others) - moving) + copying
+        plan, only = changes.plan, changes.only_copies
+        copying = int(only.sum())
+        moving = int((changes.new > 0).sum())
+        idle = int(plan.changes.sum()) - copying - moving
+        _, at = _pairs(changes.arrivals)
+        received = int(np.bincount(at, minlength=1).max())
+        sends = (changes.new > 0) & (changes.leader >= 0)
+        size = np.minimum(changes.new[sends], self.concurrency)
+        of_size = pair_counts(
+            changes.leader[sends], size, len(plan.ids), int(size.max(initial=0)) + 1
+        )
+        bounds = [self._batches(moving), -(-received // self.concurrency)]
+        bounds += [_bins(sizes, self.concurrency) for sizes in np.unique(of_size, axis=0).tolist()]
+        copies = Counter(at for row in np.flatnonzero(only).tolist() for at in changes.copies[row])
+        most = -(-max(copies.values(), default=0) // self.concurrency)
+        last = max(most, self._batches(copying)) if copying else 0
+        return max(bounds) + self._batches(idle) + last
 
     def _batches(self, partitions: int) -> int:
         return -(-partitions // (self.batch or max(partitions, 1)))
 
 
-def _bins(sizes: Iterable[int], capacity: int) -> int:
-    """A lower bound on the bins that these sizes fill: Martello and Toth's L2."""
-    count = Counter(sizes)
+def _bins(of_size: Iterable[int], capacity: int) -> int:
+    """A lower bound on the bins that so many of each size fill: Martello and Toth's L2."""
+    count = Counter({size: n for size, n in enumerate(of_size) if n})
     thresholds = {0, *(size for size in count if 2 * size <= capacity)}
     return max(_bins_at(count, capacity, threshold) for threshold in thresholds)
 
