@@ -30,6 +30,7 @@ UNPRINTABLE = (
 """The characters that are not shown as they are: the inside of a class of a regular expression."""
 
 _UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
+_ASCII_CONTROLS = bytes(c for c in (*range(32), 127) if c != ord("\n"))
 _NOT_LINE_ENDS = re.compile(f"(?!\n)[{UNPRINTABLE}]")
 
 
@@ -49,8 +50,10 @@ def printable(text: str, *, lines: bool = False) -> str:
 def printable_json(text: str) -> str:
     """JSON text of the same value without such characters: in JSON they only occur in strings,
     which have escape sequences for them. Line ends are kept."""
-    if text.isascii() and text.replace("\n", "").isprintable():
-        return text
+    if text.isascii():
+        data = text.encode("ascii")
+        if len(data.translate(None, _ASCII_CONTROLS)) == len(data):
+            return text
     return _NOT_LINE_ENDS.sub(_json_escape, text)
 
 

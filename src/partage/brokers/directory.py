@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from partage.errors import InputError, shown
+from partage.printable import printable_json
 
 FORMAT_VERSION = 1
 MARKER = "plan.json"
@@ -34,6 +37,12 @@ SIZE = "size.json"
 _AFTER = ("after", "log_dirs_after")
 """The columns that the plan decides."""
 
+_OF_INTEGERS = {
+    *("topic", "partition", "size_bytes", "copy_bytes", "chosen", "replication_factor"),
+    *("before", "log_dirs_before", *_AFTER),
+}
+"""The columns of integers, lists of them, and of true, false and null."""
+
 
 def fingerprint(value: dict[str, Any]) -> str:
     """SHA-256 over the cluster before the plan and the options; ``apply`` compares it."""
@@ -47,8 +56,40 @@ def fingerprint(value: dict[str, Any]) -> str:
         "options": value.get("options", {}),
         "partitions": {k: part[k] for k in sorted(part) if k not in _AFTER},
     }
-    text = json.dumps(found, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_text(found, ascii_only=True).encode()).hexdigest()
+
+
+def plan_text(value: dict[str, Any]) -> str:
+    """The text of plan.json with this value."""
+    return printable_json(_text(value, ascii_only=False)) + "\n"
+
+
+def _text(value: dict[str, Any], *, ascii_only: bool) -> str:
+    """Compact JSON of a plan, as ``json.dumps`` writes it. ``ascii_only``: with sorted keys, too.
+
+    Columns of integers, most of the text, are the same from msgspec, which takes a tenth of the
+    time; numbers with decimals and text may differ.
+    """
+
+    def dumped(part: Any) -> str:
+        return json.dumps(
+            part,
+            separators=(",", ":"),
+            allow_nan=False,
+            ensure_ascii=ascii_only,
+            sort_keys=ascii_only,
+        )
+
+    def joined(texts: dict[str, str]) -> str:
+        keys = sorted(texts) if ascii_only else list(texts)
+        return "{" + ",".join(f"{dumped(key)}:{texts[key]}" for key in keys) + "}"
+
+    columns = {
+        name: msgspec.json.encode(column).decode() if name in _OF_INTEGERS else dumped(column)
+        for name, column in value["partitions"].items()
+    }
+    parts = {key: joined(columns) if key == "partitions" else dumped(value[key]) for key in value}
+    return joined(parts)
 
 
 def wave_name(number: int) -> str:

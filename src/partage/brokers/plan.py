@@ -29,7 +29,7 @@ from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
 from partage.cluster import Cluster
 from partage.errors import InputError
-from partage.files import parse_json, read_text, to_json
+from partage.files import parse_json, read_text, uncollected
 from partage.flow.certificate import pack, unpack
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.units import plural
@@ -342,12 +342,16 @@ class Plan:
 
     def files(self) -> dict[str, str]:
         """The files of the plan directory by name, without the report."""
+        with uncollected():
+            return self._files()
+
+    def _files(self) -> dict[str, str]:
         from partage.cluster.reassignment import reassignment_file, reassignment_texts
 
-        forward = reassignment_texts(self.after.reassignment_entries(self.changed, self.before))
-        back = reassignment_texts(self.before.reassignment_entries(self.changed, self.after))
+        forward = reassignment_texts(self.after, self.changed, self.before)
+        back = reassignment_texts(self.before, self.changed, self.after)
         files = {
-            directory.MARKER: to_json(self.document()),
+            directory.MARKER: directory.plan_text(self.document()),
             directory.REASSIGNMENT: reassignment_file(forward),
             directory.ROLLBACK: reassignment_file(back),
         }

@@ -475,19 +475,25 @@ class Cluster:
         """The partitions ``rows`` in Kafka's reassignment JSON. They name the log dirs of replicas
         that are not in them in ``since``."""
         columns = self.topic[rows].tolist(), self.partition[rows].tolist()
-        lists = self.replica_lists(rows)
+        lists, named = self.replica_lists(rows), self.named_log_dirs(rows, since)
         for row, topic, number, brokers in zip(rows.tolist(), *columns, lists, strict=True):
             entry = {"topic": self.topics[topic], "partition": number, "replicas": brokers}
-            yield entry | self._named_log_dirs(row, since)
+            yield entry | ({"log_dirs": named[row]} if row in named else {})
 
-    def _named_log_dirs(self, row: int, since: Cluster | None) -> dict[str, list[str]]:
+    def named_log_dirs(self, rows: Ints, since: Cluster | None) -> dict[int, list[str]]:
+        """By row, the log dirs that an entry of Kafka's reassignment JSON names, where it names
+        any: those of replicas that are not in them in ``since``."""
         if self.log_dirs is None or since is None:
             return {}
-        # the paths end where the padding of the replicas begins
-        there = dict(zip(since.replicas[row].tolist(), since.log_dir_paths(row), strict=False))
-        pairs = zip(self.replicas[row].tolist(), self.log_dir_paths(row), strict=False)
-        named = [ANY if path == there.get(broker) else path for broker, path in pairs]
-        return {} if set(named) == {ANY} else {"log_dirs": named}
+        found = {}
+        for row in rows.tolist():
+            # the paths end where the padding of the replicas begins
+            there = dict(zip(since.replicas[row].tolist(), since.log_dir_paths(row), strict=False))
+            pairs = zip(self.replicas[row].tolist(), self.log_dir_paths(row), strict=False)
+            named = [ANY if path == there.get(broker) else path for broker, path in pairs]
+            if set(named) != {ANY}:
+                found[row] = named
+        return found
 
     # ------------------------------------------------------------------ in a notebook
 

@@ -45,10 +45,26 @@ class _ReassignmentFile(Struct):
     version: Literal[1] = 1
 
 
-def reassignment_texts(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The JSON of entries, each for itself: a plan writes most of them into two files."""
-    encode = json.Encoder().encode
-    return [encode(entry).decode() for entry in entries]
+def reassignment_texts(cluster: Cluster, rows: Ints, since: Cluster | None = None) -> list[str]:
+    """The JSON of each of ``Cluster.reassignment_entries``: a plan writes most of them into two
+    files. The texts of all replica lists are made at once."""
+    if not len(rows):
+        return []
+    lists = json.encode(cluster.replica_lists(rows)).decode()[2:-2].split("],[")
+    topics = [json.encode(topic).decode() for topic in cluster.topics]
+    columns = cluster.topic[rows].tolist(), cluster.partition[rows].tolist()
+    texts = [
+        f'{{"topic":{topics[topic]},"partition":{number},"replicas":[{replicas}]'
+        for topic, number, replicas in zip(*columns, lists, strict=True)
+    ]
+    named = cluster.named_log_dirs(rows, since)
+    if not named:
+        return [f"{text}}}" for text in texts]
+    log_dirs = (json.encode(named[row]).decode() if row in named else "" for row in rows.tolist())
+    return [
+        f'{text},"log_dirs":{own}}}' if own else f"{text}}}"
+        for text, own in zip(texts, log_dirs, strict=True)
+    ]
 
 
 def reassignment_file(entries: Iterable[str]) -> str:

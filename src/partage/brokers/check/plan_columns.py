@@ -233,7 +233,7 @@ class PlanColumns:
     @cached_property
     def new_replicas(self) -> Ints:
         """[P] replicas of each partition that a broker must newly fetch."""
-        return self.is_new.sum(axis=1)
+        return np.asarray(self.is_new.sum(axis=1))
 
     @property
     def moves(self) -> int:
