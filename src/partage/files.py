@@ -109,8 +109,9 @@ def parse_json(text: str, where: str) -> Any:
 
 
 def _compact(text: str) -> list[Any]:
-    """The one value that has this text as its compact JSON, by a faster parser; empty where it is
-    not known to be the only one: a key that is given twice, say, is not written again."""
+    """The value that has this text as its compact JSON, by a faster parser; empty where other
+    values may have it. Of a key that is given twice, for one, only the last value is written
+    again."""
     try:
         value = msgspec.json.decode(text)
         same = msgspec.json.encode(value) == text.removesuffix("\n").encode()

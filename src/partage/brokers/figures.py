@@ -6,6 +6,7 @@ Leader means preferred leader: the first of the list. Counts run over the usable
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Placement:
         leader, follower = self.leaders(), self.first_followers()
         some = follower >= 0
         flat = np.bincount(leader[some] * self.brokers + follower[some], minlength=self.brokers**2)
-        return flat.reshape(self.brokers, self.brokers).astype(np.int64)
+        return flat.reshape(self.brokers, self.brokers).astype(np.int64, copy=False)
 
     def after_failure(self) -> dict[str, int]:
         """``max``: leaders of the worst survivor after the failure of any one usable broker.
@@ -269,7 +270,7 @@ def least_level_outside(led: int, outside: list[int], lost: int) -> int:
 def _counts(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
     """[rows, columns] how often each (row, column) occurs."""
     flat = np.bincount(row * columns + column, minlength=rows * columns)
-    return flat.reshape(rows, columns).astype(np.int64)
+    return flat.reshape(rows, columns).astype(np.int64, copy=False)
 
 
 def co_held(replicas: Ints, place: Ints, brokers: int) -> Ints:
@@ -278,14 +279,11 @@ def co_held(replicas: Ints, place: Ints, brokers: int) -> Ints:
     slot[place] = np.arange(len(place))
     on = slot[replicas]
     together = np.zeros(len(place) ** 2, dtype=np.int64)
-    for i in range(on.shape[1]):
-        for j in range(on.shape[1]):
-            if i != j:
-                both = (on[:, i] >= 0) & (on[:, j] >= 0)
-                together += np.bincount(
-                    on[both, i] * len(place) + on[both, j], minlength=len(together)
-                )
-    return together.reshape(len(place), len(place))
+    for i, j in combinations(range(on.shape[1]), 2):
+        both = (on[:, i] >= 0) & (on[:, j] >= 0)
+        together += np.bincount(on[both, i] * len(place) + on[both, j], minlength=len(together))
+    one_way = together.reshape(len(place), len(place))
+    return one_way + one_way.T
 
 
 def rack_violations(cluster: Cluster, usable: Bools) -> Bools:

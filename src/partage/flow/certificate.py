@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -26,7 +26,15 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_CELLS = 4_000_000
+_CELLS = 1_000_000
+"""Prices that are compared at a time."""
+
+_BLOCK = 250_000
+"""Loads that are chosen at a time, in the processor's cache."""
+
+_PIECE = 2**24
+"""Bytes that are unpacked at a time."""
+
 _SAFE = 2**62
 
 
@@ -71,10 +79,9 @@ def assignment_bound(
     own = _rows(item, slot, len(family))
     zones = [np.append(zone == z, False) for z in range(int(zone.max()) + 1)]
     total = 0
-    width, step = int(most.max(initial=0)), cells // slots
-    by_family = np.argsort(family, kind="stable")
-    for start in range(0, len(family), step):
-        some = by_family[start : start + step]
+    width = int(most.max(initial=0))
+    prices = len(zones) * (width + own.shape[1])
+    for some in _parts(family, cells // slots, cells // prices if prices else len(family)):
         families, of = np.unique(family[some], return_inverse=True)
         price, held = family_price[families], own[some]
         offers = [
@@ -83,6 +90,7 @@ def assignment_bound(
         ]
         paid = _cheapest(offers, demand[some], least[some], most[some])
         total += _sum(paid) if move_weight else _sum(times[some].astype(object) * paid)
+    step = max(1, _BLOCK // slots)
     for start in range(0, len(family_base), step):
         part = slice(start, start + step)
         fixed, gain = family_base[part], family_price[part] - slot_price
@@ -93,6 +101,17 @@ def assignment_bound(
         k = int(_best_load(np.array([price_of]), w, np.array([on]), items)[0])
         total += w * (on + k) ** 2 - price_of * k
     return total
+
+
+def _parts(family: Ints, families: int, items: int) -> Iterator[Ints]:
+    """The items by family, in parts of so many families and so many items at most."""
+    order = np.argsort(family, kind="stable")
+    _, rank = np.unique(family[order], return_inverse=True)
+    start = 0
+    while start < len(order):
+        end = min(start + max(items, 1), int(np.searchsorted(rank, rank[start] + families)))
+        yield order[start:end]
+        start = end
 
 
 def _alike(*values: Ints) -> tuple[Ints, ...]:
@@ -453,12 +472,18 @@ def pack(values: Ints) -> str:
 
 def unpack(text: str, count: int) -> Ints:
     """The integers that ``pack`` wrote. Raises ValueError unless there are exactly ``count``."""
+    raw, stream = bytearray(), zlib.decompressobj()
     try:
-        # limit the size: a forged text could unpack to much more
-        stream = zlib.decompressobj()
-        raw = stream.decompress(base64.b64decode(text, validate=True), 8 * count + 1)
+        rest = base64.b64decode(text, validate=True)
+        # in pieces, and no more than expected: a forged text could unpack to much more
+        while not stream.eof and len(raw) <= 8 * count:
+            piece = stream.decompress(rest, _PIECE)
+            rest = stream.unconsumed_tail
+            if not piece:
+                break
+            raw += piece
     except (binascii.Error, zlib.error, TypeError) as error:
         raise ValueError(f"not packed integers ({error})") from None
     if len(raw) != 8 * count or not stream.eof:
         raise ValueError(f"{len(raw) // 8} packed integers, expected {count}")
-    return np.frombuffer(raw, dtype="<i8").astype(np.int64)
+    return np.frombuffer(raw, dtype="<i8").astype(np.int64, copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import permutations
+from itertools import combinations
 
 import numpy as np
 
@@ -37,9 +37,10 @@ def loose_failure_bound(plan: PlanColumns, lists: Lists) -> int:
     counts = _leader_counts(plan, lists)
     together = np.zeros((slots, slots), dtype=np.int64)
     on = plan.slot_of[plan.positions(lists)].T
-    for one, other in permutations(on, 2):
+    for one, other in combinations(on, 2):
         both = (one >= 0) & (other >= 0) & (one != other)
         together += pair_counts(one[both], other[both], slots, slots)
+    together += together.T.copy()
     pairs = level - counts[None, :]
     np.fill_diagonal(pairs, 0)
     return takeover_bound(pairs.sum(axis=1), counts, np.zeros_like(pairs), together)

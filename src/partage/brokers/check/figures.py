@@ -20,7 +20,7 @@ from partage.brokers.check.load_columns import LoadColumns
 from partage.brokers.check.load_figures import load_figures
 from partage.brokers.check.placement_bounds import within_tolerance
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns, pair_counts
+from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
 from partage.brokers.check.schema import identical
 from partage.brokers.check.size_bounds import within_bands
 from partage.brokers.check.stages import is_aimed
@@ -158,16 +158,15 @@ def _moves_lower_bound(plan: PlanColumns) -> int:
 
 def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> dict[str, Any]:
     """The figures of one placement."""
-    row, broker = plan.pairs(lists)
+    _, broker = plan.pairs(lists)
     slots, count = plan.slots, len(plan.ids)
     leaders = np.bincount(plan.positions(lists)[:, 0], minlength=count)
-    of_slots = pair_counts(plan.topic[row], broker, len(plan.topics), count)[:, slots]
     level = leaders_after_failures(plan, lists)
     return {
         "replicas_per_broker": _range(np.bincount(broker, minlength=count)[slots]),
         "leaders_per_broker": _range(leaders[slots]),
         "rack_violations": int(plan.breaks_rack_rule(lists).sum()),
-        "topic_spread": int((of_slots.max(axis=1) - of_slots.min(axis=1)).max()),
+        "topic_spread": _topic_spread(plan, lists),
         "bytes_max_over_mean": _bytes_max_over_mean(plan, lists),
         "leaders_after_failure": {
             "max": int(level.max()) if len(slots) > 1 else 0,
@@ -177,6 +176,17 @@ def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> d
         "leaders_after_rack_failure": leaders_after_rack_failure(plan, lists),
         "rack_survivor_lower_bound": least_rack_survivor(plan, lists),
     }
+
+
+def _topic_spread(plan: PlanColumns, lists: Lists) -> int:
+    """The largest difference, over topics, of replicas between two usable brokers."""
+    topic, _, count = plan.topic_counts(lists)
+    most = np.zeros(len(plan.topics), dtype=np.int64)
+    least = np.full(len(plan.topics), len(plan.topic))
+    np.maximum.at(most, topic, count)
+    np.minimum.at(least, topic, count)
+    least[np.bincount(topic, minlength=len(least)) < len(plan.slots)] = 0  # a broker has none
+    return int((most - least).max())
 
 
 def _range(counts: Ints) -> list[int]:

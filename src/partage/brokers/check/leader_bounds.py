@@ -103,12 +103,13 @@ def _takeovers(choices: _Choices) -> Takeovers:
         low, high = fairest_range(base, price, len(free))
         paid = np.where(may_lead, price[sets], np.iinfo(np.int64).max)
         may_lead &= paid == paid.min(axis=1, keepdims=True)
-    item = leader = follower = np.zeros(0, dtype=np.int64)
+    arcs = [(np.zeros(0, dtype=np.int64),) * 2]
     for i, j in permutations(range(sets.shape[1]), 2):
         rows = np.flatnonzero(may_lead[:, i] & (sets[:, j] >= 0))
-        item = np.append(item, rows)
-        leader, follower = np.append(leader, sets[rows, i]), np.append(follower, sets[rows, j])
-    pairs, option = np.unique(leader * slots + follower, return_inverse=True)
+        arcs.append((rows, sets[rows, i] * slots + sets[rows, j]))
+    item, pair = map(np.concatenate, zip(*arcs, strict=True))
+    allowed = np.bincount(pair, minlength=slots * slots) > 0
+    pairs, option = np.flatnonzero(allowed), (np.cumsum(allowed) - 1)[pair]
     return Takeovers(
         item=item,
         option=option,

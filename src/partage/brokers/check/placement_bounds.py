@@ -80,17 +80,17 @@ def _check_stage(
         family_price += slot_price
     if use["load"] * int(weight.max()) >= 2**62:
         raise MalformedError(f"{MARKER}: certificate: {name}: weights too large to be summed")
-    base = model.fixed.sum(axis=0) - aim
+    base = model.base - aim
     total = _bound(model, base, weight, use, slot_price, family_price)
     # the earlier stages are held at their proven bounds
     proven[name] = total - sum(use[_COST[earlier]] * proven[earlier] for earlier in order[:-1])
     found.compare_bound(stage, proven[name])
     if cost == "load":
-        found.values[name] = _squares(weight, model.count.sum(axis=0) - aim)
+        found.values[name] = _squares(weight, model.load - aim)
     elif cost == "moves":
         found.values[name] = plan.moves
     else:
-        found.values[name] = int((model.count[model.families] ** 2).sum())
+        found.values[name] = model.spread_squares()
 
 
 def _weights_prove(use: dict[str, int], order: tuple[str, ...]) -> bool:
@@ -115,11 +115,12 @@ def _bound(
 ) -> int:
     """The bound from prices; ``family_price`` None: the slot's in every family. Where those have no
     cost either, all items may as well be of one family."""
-    families, fixed = model.family, model.fixed[model.families]
     if family_price is None and not use["spread"]:
         families, fixed = np.zeros_like(model.family), np.zeros((1, len(base)), dtype=np.int64)
+    else:
+        families, fixed = model.family, model.family_base
     if family_price is None:
-        family_price = np.repeat(slot_price[None, :], len(fixed), axis=0)
+        family_price = np.broadcast_to(slot_price, fixed.shape)
     return assignment_bound(
         family=families,
         demand=model.demand,
@@ -140,7 +141,7 @@ def _bound(
 def _load_bound(model: PlacementModel, weight: Ints, price: Ints, move_price: int) -> int:
     """The bound on the loads' squares, and on the moves at their price, from the slots' prices."""
     use = {"load": 1, "moves": move_price, "spread": 0}
-    return _bound(model, model.fixed.sum(axis=0), weight, use, price, None)
+    return _bound(model, model.base, weight, use, price, None)
 
 
 def _check_budget(model: PlacementModel, found: Recount, *, aimed: bool) -> None:
@@ -165,7 +166,7 @@ def _check_budget(model: PlacementModel, found: Recount, *, aimed: bool) -> None
     slot_price = unpack(prices["brokers"], len(plan.slots))
     allowed = asked.max_moves or 0
     bound = _load_bound(model, weight, slot_price, move_price) - move_price * allowed
-    value = found.values["budget"] = _squares(weight, model.count.sum(axis=0))
+    value = found.values["budget"] = _squares(weight, model.load)
     found.compare_bound(stage, bound)
     # without an aim, the other stages prove the fewest moves of all fairest plans; with one they
     # prove it for these loads, and a price of moves for all loads that are as fair
@@ -204,7 +205,7 @@ def _check_tolerance(model: PlacementModel, weight: Ints, found: Recount) -> int
         most=model.most,
         current=model.sits,
         zone=model.zone,
-        base_size=model.fixed.sum(axis=0),
+        base_size=model.base,
         low=low,
         high=high,
         price=within,
@@ -216,7 +217,7 @@ def within_tolerance(plan: PlanColumns) -> bool:
     model = PlacementModel(plan)
     fair = unpack(plan.stages["budget"]["prices"]["fair"], len(plan.slots))
     low, high = _windows(model, model.weights(), fair, plan.asked.tolerance)
-    load = model.count.sum(axis=0)
+    load = model.load
     return bool(((low <= load) & (load <= high)).all())
 
 
@@ -232,7 +233,7 @@ def _are_fair(model: PlacementModel, weight: Ints, price: Ints) -> bool:
     low_in, high_in = ([int(n[model.zone == z].sum()) for z in racks] for n in (low, high))
     if (low_in > most).any() or (high_in < least).any():
         return False
-    more = int(model.count.sum() - low.sum())
+    more = int(model.load.sum() - low.sum())
     # where two counts are equally good, the larger costs the price more
     steps = sorted(price[high > low].tolist())
     if not 0 <= more <= len(steps):
@@ -247,7 +248,7 @@ def _windows(
     """[E] the fewest and the most replicas that are best at the prices (the next costs at least the
     price, the last at most) of the counts that the fixed replicas allow, widened by the
     tolerance."""
-    fixed = model.fixed.sum(axis=0)
+    fixed = model.base
     low, high = [], []
     for w, p, least in zip(weight.tolist(), price.tolist(), fixed.tolist(), strict=True):
         most = least + len(model.items)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class PlacementModel:
     - ``items`` [I]: rows of the chosen partitions; ``families``: their topics; ``family`` [I]
     - ``demand``, ``least``, ``most`` [I]: replicas, and the fewest and the most of them in a zone
     - ``sits``: (item, slot) of each replica today; ``zone`` [E]
-    - ``fixed``, ``count`` [topics, E]: replicas of the partitions left out, and of all, after
+    - ``base``, ``load`` [E]: replicas of the partitions left out, and of all, after the plan
     """
 
     def __init__(self, plan: PlanColumns) -> None:
@@ -41,13 +42,14 @@ class PlacementModel:
         row, broker = plan.pairs(plan.after)
         slot = plan.slot_of[broker]
         ok = slot >= 0
-        self.count = pair_counts(plan.topic[row[ok]], slot[ok], len(plan.topics), e)
+        self.load = np.bincount(slot[ok], minlength=e)
         stay = ok & ~plan.chosen[row]
-        self.fixed = pair_counts(plan.topic[row[stay]], slot[stay], len(plan.topics), e)
+        self.base = np.bincount(slot[stay], minlength=e)
+        self._stay = plan.topic[row[stay]], slot[stay]
         was_row, was_broker = plan.pairs(plan.before)
         was_slot = plan.slot_of[was_broker]
         own = (was_slot >= 0) & plan.chosen[was_row]
-        self.sits = (np.searchsorted(items, was_row[own]), was_slot[own])
+        self.sits = ((np.cumsum(plan.chosen) - 1)[was_row[own]], was_slot[own])
 
         racks = [plan.rack[s] for s in slots.tolist()]
         names = list(plan.rack_sizes)
@@ -62,6 +64,22 @@ class PlacementModel:
         for factor in np.unique(demand).tolist() if names else []:
             self.most[demand == factor] = max_per_rack(sizes.tolist(), factor)
             self.least[demand == factor] = int(factor > len(names))
+
+    @cached_property
+    def family_base(self) -> Ints:
+        """[families, E] the part of ``base`` in each family."""
+        topic, slot = self._stay
+        inside = np.isin(topic, self.families)
+        shape = len(self.families), len(self.base)
+        if not inside.any():
+            return np.broadcast_to(np.zeros_like(self.base), shape)
+        family = np.searchsorted(self.families, topic[inside])
+        return pair_counts(family, slot[inside], *shape)
+
+    def spread_squares(self) -> int:
+        """The sum of the squares of the replicas after the plan, by family and slot."""
+        topic, _, count = self.plan.topic_counts(self.plan.after)
+        return int((count[np.isin(topic, self.families)] ** 2).sum())
 
     def broken_limits(self) -> list[str]:
         """The limits on what is moved that the placement breaks."""
@@ -83,7 +101,7 @@ class PlacementModel:
     def zone_totals(self) -> tuple[Ints, Ints]:
         """[zones] the fewest and the most replicas in each zone, over all placements."""
         zones = int(self.zone.max()) + 1
-        stay = np.bincount(self.zone, self.fixed.sum(axis=0), minlength=zones).astype(np.int64)
+        stay = np.bincount(self.zone, self.base, minlength=zones).astype(np.int64)
         must, can = self.in_zones_at_least_and_most()
         return stay + must.sum(axis=0), stay + can.sum(axis=0)
 

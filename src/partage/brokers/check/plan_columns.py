@@ -25,7 +25,7 @@ from partage.files import parse_json, read_text
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Lists = list[list[int]]
-Array = TypeVar("Array", Ints, Bools)
+Counted = TypeVar("Counted")
 
 MAX_WEIGHT = 20_000
 """The largest load weight: of the smallest capacity, in relation to the largest."""
@@ -289,7 +289,7 @@ class PlanColumns:
         found[np.arange(found.shape[1]) < count[:, None]] = place
         return found
 
-    def _once(self, what: str, count: Callable[[Lists], Array], lists: Lists) -> Array:
+    def _once(self, what: str, count: Callable[[Lists], Counted], lists: Lists) -> Counted:
         """What is counted of ``before`` or ``after``, once for all checks; of other lists, now."""
         which = [name for name in ("before", "after") if lists is getattr(self, name)]
         if not which:
@@ -297,8 +297,19 @@ class PlanColumns:
         key = what, which[0]
         if key not in self._counted:
             self._counted[key] = count(lists)
-        found: Array = self._counted[key]
+        found: Counted = self._counted[key]
         return found
+
+    def topic_counts(self, lists: Lists) -> tuple[Ints, Ints, Ints]:
+        """(topic, slot, replicas) of each usable broker that has replicas of a topic."""
+        return self._once("topic_counts", self._counted_topics, lists)
+
+    def _counted_topics(self, lists: Lists) -> tuple[Ints, Ints, Ints]:
+        row, broker = self.pairs(lists)
+        slot, usable = self.slot_of[broker], self.usable[broker]
+        pairs = self.topic[row[usable]] * len(self.slots) + slot[usable]
+        pair, count = np.unique(pairs, return_counts=True)
+        return pair // len(self.slots), pair % len(self.slots), count
 
     def pairs(self, lists: Lists) -> tuple[Ints, Ints]:
         """(row, broker position) of every replica."""
