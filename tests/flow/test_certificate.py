@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partage.flow import certificate
 from partage.flow.assignment import LOAD, MOVES, SPREAD, AssignmentProblem
 from partage.flow.certificate import assignment_bound, pack, takeover_bound, unpack
 from tests.flow.assignment.cases import best, problems
@@ -94,6 +95,21 @@ def test_a_bound_is_the_sum_of_the_cheapest_choices(
     assert bound_of(problem, weights, *prices) == expected
 
 
+@given(problem=problems(), data=st.data())
+@examples(60)
+def test_a_bound_is_the_same_in_parts(problem: AssignmentProblem, data: st.DataObject) -> None:
+    number = st.integers(-30, 30)
+    shape = problem.family_base.shape
+    slot = np.array([data.draw(number) for _ in range(problem.slots)])
+    family = np.array([data.draw(number) for _ in range(shape[0] * shape[1])]).reshape(shape)
+    weights = {cost: data.draw(st.integers(0, 9)) for cost in ORDER}
+    bound = bound_of(problem, weights, slot, family)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certificate, "_CELLS", problem.slots * data.draw(st.integers(1, 3)))
+        patch.setattr(certificate, "_BLOCK", 1)
+        assert bound_of(problem, weights, slot, family) == bound
+
+
 @given(data=st.data())
 @examples(200)
 def test_takeover_bound_never_exceeds_a_takeover(data: st.DataObject) -> None:
@@ -122,6 +138,17 @@ def test_takeover_bound_counts_racks() -> None:
 def test_packed_numbers_round_trip(values: list[int]) -> None:
     array = np.array(values, dtype=np.int64)
     assert unpack(pack(array), len(values)).tolist() == values
+
+
+def test_packed_numbers_are_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificate, "_PIECE", 20)
+    for count in range(9):
+        array = np.arange(count) ** 9
+        assert unpack(pack(array), count).tolist() == array.tolist()
+        with pytest.raises(ValueError, match=f"packed integers, expected {count + 1}"):
+            unpack(pack(array), count + 1)
+        with pytest.raises(ValueError, match="packed integers, expected 0"):
+            unpack(pack(np.arange(count + 1)), 0)
 
 
 @pytest.mark.parametrize("text", ["", "!", "aGVsbG8=", pack(np.arange(3))[:-4]])
