@@ -334,9 +334,13 @@ class Plan:
             **self._between_log_dirs(wave),
         }
 
+    @cached_property
+    def _moves_log_dirs(self) -> bool:
+        return any(wave.log_dir_moves for wave in self.waves)
+
     def _between_log_dirs(self, wave: Wave) -> dict[str, int]:
         """What a wave moves between log dirs, where the plan moves anything there."""
-        if not any(one.log_dir_moves for one in self.waves):
+        if not self._moves_log_dirs:
             return {}
         return {"log_dir_moves": wave.log_dir_moves, "log_dir_bytes": wave.log_dir_bytes}
 

@@ -1,7 +1,7 @@
 """Do the files beside plan.json make its changes, and does the rollback undo them?
 
-A file is compared as text first. It is what partage writes if what is between its braces is, each
-time, the text of another partition's list in plan.json. Only other files are parsed.
+A file is compared as text first: where each part between two braces is the entry of a partition
+that changes, as partage writes it, there is nothing to parse. Other files are parsed.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _row_of_text(plan: PlanColumns, side: str) -> dict[str, int]:
 
 
 def _rows_by_text(text: str, row_of_text: dict[str, int]) -> Ints | None:
-    """The rows of the partitions that a file with this text lists; None for a file with any other
-    text in it, or with a partition twice."""
+    """The rows of the partitions that a file with this text lists; None where it has other text,
+    or a partition twice."""
     if not (text.startswith(_HEAD) and text.endswith(_TAIL)):
         return None
     rows = [*map(row_of_text.get, text[len(_HEAD) : -len(_TAIL)].split(_BETWEEN))]

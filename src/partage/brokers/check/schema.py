@@ -97,8 +97,8 @@ def mismatch(value: Any, schema: Schema) -> str | None:
 
 
 def _all_match(values: Sequence[Any], schema: Schema) -> bool:
-    """Whether every value matches: a key of many objects at a time, which takes a tenth of what
-    ``_mismatch`` takes object by object."""
+    """Whether every value matches: a key of many objects at a time, which is faster than
+    ``_mismatch`` object by object."""
     if isinstance(schema, Leaf):
         return schema.fit(values)
     if isinstance(schema, OrNull):
