@@ -195,7 +195,7 @@ def minimise(
                 np.subtract.at(supply, tail[fixed], low[fixed])
                 np.add.at(supply, head[fixed], low[fixed])
                 guess = np.zeros_like(network.guess) if solved else network.guess
-                again = _solve(part, supply, guess)
+                again = _solve(part, supply, guess, found)
                 if again is None:
                     return None
                 flow = low.copy()
@@ -236,9 +236,9 @@ def _free_arcs(
     return Arcs(arcs.tail, arcs.head, capacity, arcs.cost, weight, base, start, end)
 
 
-def _solve(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
+def _solve(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
     """[A] an optimal flow, or None when infeasible. Dual values and faces do not depend on which
-    optimum is found."""
+    optimum is found. ``start`` [A]: a flow that may be near it, whatever its excess."""
     if len(arcs.tail) == 0:
         return None if supply.any() else np.zeros(0, dtype=np.int64)
     if len(supply) > len(arcs.tail):
@@ -248,7 +248,7 @@ def _solve(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
         arcs, supply, guess = _renumbered(arcs, used), supply[used], guess[used]
     method = _by_cost_scaling if len(arcs.tail) < _LARGE else _solve_large
     while True:
-        flow = method(arcs, supply, guess)
+        flow = method(arcs, supply, guess, start)
         if flow is None:
             return None
         outside = arcs.outside(flow)
@@ -257,17 +257,17 @@ def _solve(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
         arcs = arcs.widened(outside)
 
 
-def _solve_large(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
+def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
     """``_solve`` in these windows after reducing nodes and arcs, by the method that suits the
     costs."""
     feeder = _feeders(arcs, supply)[arcs.tail]
     fed = np.flatnonzero(feeder >= 0)
     feeder = feeder[fed]
-    start, price = arcs.tail.copy(), arcs.cost.copy()
-    start[fed], price[fed] = arcs.tail[feeder], arcs.cost[fed] + arcs.cost[feeder]
-    keep = np.ones(len(start), dtype=np.bool_)
+    tail, price = arcs.tail.copy(), arcs.cost.copy()
+    tail[fed], price[fed] = arcs.tail[feeder], arcs.cost[fed] + arcs.cost[feeder]
+    keep = np.ones(len(tail), dtype=np.bool_)
     keep[feeder] = False
-    fewer = replace(arcs, tail=start, cost=price).at(keep)
+    fewer = replace(arcs, tail=tail, cost=price).at(keep)
     used = _with_arcs(fewer, len(supply))
     if supply[~used].any():
         return None
@@ -276,9 +276,9 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints) -> Ints | None:
         ends = np.concatenate((fewer.price(fewer.low), fewer.price(fewer.high + 1)))
         if len(distinct(ends)) > _FEW:
             raise TooManyRoundsError
-        found = cheapest_flow(fewer, supply, guess, _ROUNDS)
+        found = cheapest_flow(fewer, supply, guess, start[keep], _ROUNDS)
     except TooManyRoundsError:
-        found = _by_cost_scaling(fewer, supply, guess)
+        found = _by_cost_scaling(fewer, supply, guess, start)
     if found is None:
         return None
     flow = np.zeros_like(arcs.tail)
@@ -317,7 +317,7 @@ def _feeders(arcs: Arcs, supply: Ints) -> Ints:
     return np.where(alone, feeder, -1)
 
 
-def _by_cost_scaling(arcs: Arcs, supply: Ints, _: Ints) -> Ints | None:
+def _by_cost_scaling(arcs: Arcs, supply: Ints, _guess: Ints, _start: Ints) -> Ints | None:
     """By OR-tools' cost scaling, in these windows."""
     units, part = arcs.by_unit()
     solver = SimpleMinCostFlow()

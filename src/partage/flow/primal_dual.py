@@ -32,17 +32,21 @@ class TooManyRoundsError(Exception):
     """The paths have too many different lengths for this method."""
 
 
-def cheapest_flow(arcs: Arcs, supply: Ints, guess: Ints, rounds: int) -> Ints | None:
+def cheapest_flow(
+    arcs: Arcs, supply: Ints, guess: Ints, start: Ints, rounds: int
+) -> Ints | None:
     """[A] an optimal flow for the supply of every node; None when infeasible.
 
     ``guess`` [nodes]: initial potentials, 0 where nothing is known; better ones need fewer rounds.
+    ``start`` [A]: a flow, whatever its excess; what these potentials allow of it is kept.
     Raises TooManyRoundsError when it is not finished after ``rounds``.
     """
     if supply.sum() != 0:
         return None
     potential = guess.copy()
-    # take all units with negative reduced cost, so that none is left
-    flow = arcs.cheaper_in_windows(potential[arcs.head] - potential[arcs.tail])
+    # all units with negative reduced cost, and none with a positive one
+    worth = potential[arcs.head] - potential[arcs.tail]
+    flow = np.clip(start, arcs.cheaper_in_windows(worth), arcs.cheaper_in_windows(worth + 1))
     residual = _ResidualNetwork(arcs, flow, len(supply))
     excess = supply.copy()
     np.subtract.at(excess, arcs.tail, flow)
