@@ -63,13 +63,16 @@ def networks(draw: st.DrawFn) -> tuple[int, list[Arc], list[int], list[int]]:
     return nodes, arcs, supply, guess
 
 
-@given(case=networks())
+@given(case=networks(), data=st.data())
 @examples(500)
-def test_flow_has_minimum_cost(case: tuple[int, list[Arc], list[int], list[int]]) -> None:
+def test_flow_has_minimum_cost(
+    case: tuple[int, list[Arc], list[int], list[int]], data: st.DataObject
+) -> None:
     nodes, arcs, supply, guess = case
     tail, head, capacity, price = (np.array(part) for part in zip(*arcs, strict=True))
     network_arcs = Arcs.linear(tail, head, capacity, price)
-    found = cheapest_flow(network_arcs, np.array(supply), np.array(guess), 999)
+    start = np.array([data.draw(st.integers(0, room)) for *_, room, _ in arcs])
+    found = cheapest_flow(network_arcs, np.array(supply), np.array(guess), start, 999)
     graph = nx.MultiDiGraph()
     for number, amount in enumerate(supply):
         graph.add_node(number, demand=-amount)
@@ -93,7 +96,7 @@ def test_unequal_supply_and_demand_is_none() -> None:
     for supply in ([1, 0], [0, -1]):
         nothing = np.zeros(2, dtype=np.int64)
         arcs = Arcs.linear(one - 1, one, one, one)
-        assert cheapest_flow(arcs, np.array(supply), nothing, 9) is None
+        assert cheapest_flow(arcs, np.array(supply), nothing, nothing[:1], 9) is None
 
 
 def test_warm_start_saves_rounds() -> None:
@@ -104,7 +107,7 @@ def test_warm_start_saves_rounds() -> None:
 
     def solve(guess: list[int], rounds: int) -> int:
         arcs = Arcs.linear(tail, tail + 1, tail + 1, price)
-        found = cheapest_flow(arcs, supply, np.array(guess), rounds)
+        found = cheapest_flow(arcs, supply, np.array(guess), np.zeros_like(tail), rounds)
         assert found is not None
         return int(price @ found)
 

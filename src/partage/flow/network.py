@@ -55,7 +55,7 @@ class Network:
     layers: int
     supply: Ints = field(init=False)
     guess: Ints = field(init=False)
-    _parts: list[tuple[Ints, Ints, Ints, Ints]] = field(default_factory=list)
+    _parts: list[tuple[Ints, Ints, Ints, Ints, Ints]] = field(default_factory=list)
     _count: int = 0
 
     def __post_init__(self) -> None:
@@ -76,16 +76,18 @@ class Network:
         head: npt.ArrayLike,
         capacity: npt.ArrayLike,
         costs: dict[int, npt.ArrayLike] | None = None,
+        start: npt.ArrayLike = 0,
     ) -> slice:
-        """Add arcs; ``costs`` maps a layer to the cost of each arc (others 0)."""
-        t, h, c = (
+        """Add arcs; ``costs`` maps a layer to the cost of each arc (others 0). ``start``: flow that
+        may be near an optimum, whatever its excess; it only saves time."""
+        t, h, c, s = (
             np.ascontiguousarray(a, dtype=np.int64).ravel()
-            for a in np.broadcast_arrays(tail, head, capacity)
+            for a in np.broadcast_arrays(tail, head, capacity, start)
         )
         cost = np.zeros((self.layers, len(t)), dtype=np.int64)
         for layer, values in (costs or {}).items():
             cost[layer] = values
-        self._parts.append((t, h, c, cost))
+        self._parts.append((t, h, c, cost, np.clip(s, 0, c)))
         first, self._count = self._count, self._count + len(t)
         return slice(first, self._count)
 
@@ -96,17 +98,18 @@ class Network:
         np.subtract.at(self.supply, t, f)
         np.add.at(self.supply, h, f)
 
-    def compiled(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """tail [A], head [A], capacity [A], cost [layers, A]."""
+    def compiled(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """tail [A], head [A], capacity [A], cost [layers, A], start [A]."""
         if not self._parts:
             empty = np.zeros(0, dtype=np.int64)
-            return empty, empty, empty, np.zeros((self.layers, 0), dtype=np.int64)
-        tail, head, capacity, cost = zip(*self._parts, strict=True)
+            return empty, empty, empty, np.zeros((self.layers, 0), dtype=np.int64), empty
+        tail, head, capacity, cost, start = zip(*self._parts, strict=True)
         return (
             np.concatenate(tail),
             np.concatenate(head),
             np.concatenate(capacity),
             np.concatenate(cost, axis=1),
+            np.concatenate(start),
         )
 
 
@@ -114,8 +117,8 @@ class Network:
 class Squares:
     """Arcs with convex costs ``weight * ((base + flow)**2 - base**2)``. All arrays [B].
 
-    ``low`` and ``high``: the window in units of flow. ``at``: the arcs in the optimum of the
-    network for which it was minimised last.
+    ``low`` and ``high``: the window in units of flow. ``start``: that of ``Network.arcs``. ``at``:
+    the arcs in the optimum of the network for which it was minimised last.
     """
 
     tail: Ints
@@ -125,6 +128,7 @@ class Squares:
     base: Ints
     low: Ints
     high: Ints
+    start: npt.ArrayLike = 0
     at: slice = field(init=False)
 
     def __post_init__(self) -> None:
@@ -174,10 +178,10 @@ def minimise(
     squares = squares or {}
     network = network.copy()
     for one in squares.values():
-        one.at = network.arcs(one.tail, one.head, one.capacity)
-    tail, head, capacity, cost = network.compiled()
+        one.at = network.arcs(one.tail, one.head, one.capacity, start=one.start)
+    tail, head, capacity, cost, flow = network.compiled()
     layers, arcs = cost.shape
-    flow, low, high = np.zeros(arcs, dtype=np.int64), np.zeros(arcs, dtype=np.int64), capacity
+    low, high = np.zeros(arcs, dtype=np.int64), capacity
     distance = np.zeros((layers, network.nodes), dtype=np.int64)
     lows, highs = (np.zeros((layers, arcs), dtype=np.int64) for _ in "lh")
     solved = False

@@ -32,9 +32,7 @@ class TooManyRoundsError(Exception):
     """The paths have too many different lengths for this method."""
 
 
-def cheapest_flow(
-    arcs: Arcs, supply: Ints, guess: Ints, start: Ints, rounds: int
-) -> Ints | None:
+def cheapest_flow(arcs: Arcs, supply: Ints, guess: Ints, start: Ints, rounds: int) -> Ints | None:
     """[A] an optimal flow for the supply of every node; None when infeasible.
 
     ``guess`` [nodes]: initial potentials, 0 where nothing is known; better ones need fewer rounds.

@@ -104,6 +104,7 @@ class Cells:
             base=self.base[at],
             low=np.minimum(held, even) - 2,
             high=np.maximum(held, even) + 2,
+            start=held,
         )
 
     def flows(self, flow: Ints) -> list[Ints]:
