@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "java",
         "json_input",
         "kafka_names",
+        "memory",
         "named",
         "outputs",
         "patterns",

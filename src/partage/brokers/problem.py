@@ -202,14 +202,19 @@ class Problem:
         """The placement as a problem of the kernel."""
         cluster, items = self.cluster, self.items
         slots = len(self.slot_brokers)
-        rest = np.flatnonzero(~self.chosen)
-        family_base = np.zeros((len(cluster.topics), slots), dtype=np.int64)
-        row, column = np.nonzero(cluster.replicas[rest] >= 0)
-        at = self.broker_slot[cluster.replicas[rest[row], column]]
-        np.add.at(family_base, (cluster.topic[rest[row]][at >= 0], at[at >= 0]), 1)
-        base_size = np.zeros(slots, dtype=np.int64)
-        np.add.at(base_size, at[at >= 0], np.maximum(cluster.size_bytes[rest[row]][at >= 0], 0))
         names, family = np.unique(cluster.topic[items], return_inverse=True)
+        # the replicas of the other partitions
+        rest = np.flatnonzero(~self.chosen)
+        row, column = np.nonzero(cluster.replicas[rest] >= 0)
+        row = rest[row]
+        at = self.broker_slot[cluster.replicas[row, column]]
+        row, at = row[at >= 0], at[at >= 0]
+        base_size = np.zeros(slots, dtype=np.int64)
+        np.add.at(base_size, at, np.maximum(cluster.size_bytes[row], 0))
+        beside = np.isin(cluster.topic[row], names)
+        family_base = np.zeros((len(names), slots), dtype=np.int64)
+        place = np.searchsorted(names, cluster.topic[row[beside]]), at[beside]
+        np.add.at(family_base, place, 1)
         racks, zone = np.unique(cluster.rack[self.slot_brokers], return_inverse=True)
         return AssignmentProblem(
             family=family.astype(np.int64),
@@ -217,8 +222,8 @@ class Problem:
             own=self.broker_slot[cluster.replicas[items]],
             zone=zone.astype(np.int64),
             weight=self.weights,
-            base=family_base.sum(axis=0),
-            family_base=family_base[names],
+            base=np.bincount(at, minlength=slots).astype(np.int64),
+            family_base=family_base,
             # with one broker per rack, the rack rule requires only distinct brokers
             zoned=bool(cluster.rack_names) and len(racks) < slots,
             size=np.maximum(cluster.size_bytes[items], 0),

@@ -40,12 +40,24 @@ from partage.units import listed, plural
 if TYPE_CHECKING:
     from partage.brokers.placement.log_dir_balance import Fullness
 
+_MANY = 20_000
+"""From this many partitions on, arrays are so large that it matters how memory is freed."""
+
 
 def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     """Let the problem's strategy decide, and prove the answer. Raises CannotError.
 
     ``progress`` is called with each step.
     """
+    if problem.cluster.partitions < _MANY:
+        return _solved(problem, progress)
+    from partage.memory import kept_memory
+
+    with kept_memory():
+        return _solved(problem, progress)
+
+
+def _solved(problem: Problem, progress: Progress | None) -> Plan:
     report = progress or (lambda _: None)
     began = time.perf_counter()
     strategy = strategy_named(problem.options.strategy)

@@ -37,17 +37,17 @@ class Arcs:
         nothing = np.zeros_like(cost)
         return cls(tail, head, capacity, cost, nothing, nothing, capacity, capacity)
 
-    def at(self, some: Ints | Bools) -> Arcs:
+    def at(self, some: Ints) -> Arcs:
         """Some of the arcs."""
         return Arcs(
-            self.tail[some],
-            self.head[some],
-            self.capacity[some],
-            self.cost[some],
-            self.weight[some],
-            self.base[some],
-            self.low[some],
-            self.high[some],
+            self.tail.take(some),
+            self.head.take(some),
+            self.capacity.take(some),
+            self.cost.take(some),
+            self.weight.take(some),
+            self.base.take(some),
+            self.low.take(some),
+            self.high.take(some),
         )
 
     @cached_property

@@ -224,8 +224,8 @@ def _free_arcs(
     tail: Ints, head: Ints, cost: Ints, low: Ints, high: Ints, free: Ints, squares: Squares | None
 ) -> Arcs:
     """The arcs whose flow is not fixed, for flows on top of ``low``, with the cost of a layer."""
-    capacity = (high - low)[free]
-    arcs = Arcs.linear(tail[free], head[free], capacity, cost[free])
+    capacity = (high - low).take(free)
+    arcs = Arcs.linear(tail.take(free), head.take(free), capacity, cost.take(free))
     if squares is None:
         return arcs
     first = int(np.searchsorted(free, squares.at.start))
@@ -269,9 +269,11 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | N
     feeder = feeder[fed]
     tail, price = arcs.tail.copy(), arcs.cost.copy()
     tail[fed], price[fed] = arcs.tail[feeder], arcs.cost[fed] + arcs.cost[feeder]
-    keep = np.ones(len(tail), dtype=np.bool_)
-    keep[feeder] = False
-    fewer = replace(arcs, tail=tail, cost=price).at(keep)
+    left = np.ones(len(tail), dtype=np.bool_)
+    left[feeder] = False
+    keep = np.flatnonzero(left)
+    fewer = replace(arcs, tail=tail, cost=price)
+    fewer = fewer.at(keep) if len(keep) < len(tail) else fewer
     used = _with_arcs(fewer, len(supply))
     if supply[~used].any():
         return None
@@ -301,7 +303,7 @@ def _with_arcs(arcs: Arcs, nodes: int) -> Bools:
 def _renumbered(arcs: Arcs, nodes: Bools) -> Arcs:
     """The arcs between these nodes, numbered from 0."""
     number = np.cumsum(nodes) - 1
-    return replace(arcs, tail=number[arcs.tail], head=number[arcs.head])
+    return replace(arcs, tail=number.take(arcs.tail), head=number.take(arcs.head))
 
 
 def _feeders(arcs: Arcs, supply: Ints) -> Ints:
@@ -342,20 +344,20 @@ def _by_cost_scaling(arcs: Arcs, supply: Ints, _guess: Ints, _start: Ints) -> In
 def _distances(nodes: int, arcs: Arcs, flow: Ints) -> Ints:
     """Shortest distances from any node in the residual network of an optimal flow (all <= 0)."""
     more, last = arcs.next_unit(flow), arcs.last_unit(flow)
-    forward, backward = more[1] > 0, last[1] > 0
-    start = np.concatenate((arcs.tail[forward], arcs.head[backward]))
-    end = np.concatenate((arcs.head[forward], arcs.tail[backward]))
-    length = np.concatenate((more[0][forward], -last[0][backward]))
+    forward, backward = np.flatnonzero(more[1] > 0), np.flatnonzero(last[1] > 0)
+    start = np.concatenate((arcs.tail.take(forward), arcs.head.take(backward)))
+    end = np.concatenate((arcs.head.take(forward), arcs.tail.take(backward)))
+    length = np.concatenate((more[0].take(forward), -last[0].take(backward)))
     distance = np.zeros(nodes, dtype=np.int64)
     some = np.flatnonzero(length < 0)
     for _ in range(nodes + 1):
-        reach, to = distance[start[some]] + length[some], end[some]
-        closer = reach < distance[to]
-        if not closer.any():
+        reach, to = distance.take(start.take(some)) + length.take(some), end.take(some)
+        closer = np.flatnonzero(reach < distance.take(to))
+        if not len(closer):
             return distance
-        to = to[closer]
-        np.minimum.at(distance, to, reach[closer])
+        to = to.take(closer)
+        np.minimum.at(distance, to, reach.take(closer))
         changed = np.zeros(nodes, dtype=np.bool_)
         changed[to] = True
-        some = np.flatnonzero(changed[start])
+        some = np.flatnonzero(changed.take(start))
     raise RuntimeError("min-cost flow: a negative cycle in a flow reported as optimal")

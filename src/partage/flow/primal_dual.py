@@ -72,12 +72,12 @@ class _ResidualNetwork:
         self._place[order] = np.arange(2 * count)
         self.nodes = nodes
         self.first = np.concatenate(([0], np.cumsum(np.bincount(start, minlength=nodes))))
-        self.tail = start[order]
-        self.head = np.concatenate((arcs.head, arcs.tail))[order]
+        self.tail = np.repeat(np.arange(nodes), np.diff(self.first))
+        self.head = np.concatenate((arcs.head, arcs.tail)).take(order)
         self._of = order
         (price, more), (saved, back) = arcs.next_unit(flow), arcs.last_unit(flow)
-        self.cost = np.concatenate((price, -saved))[order]
-        self.residual_capacity = np.concatenate((more, back))[order]
+        self.cost = np.concatenate((price, -saved)).take(order)
+        self.residual_capacity = np.concatenate((more, back)).take(order)
 
     def leaving(self, nodes: Ints) -> Ints:
         """The arcs that leave these nodes and have residual capacity."""
@@ -85,7 +85,7 @@ class _ResidualNetwork:
         width = self.first[nodes + 1] - first
         end = np.cumsum(width)
         arc = np.arange(int(width.sum())) + np.repeat(first - (end - width), width)
-        return np.asarray(arc[self.residual_capacity[arc] > 0], dtype=np.int64)
+        return np.asarray(arc.take(np.flatnonzero(self.residual_capacity.take(arc) > 0)))
 
     def push(self, arc: Ints, amount: Ints) -> None:
         """Route ``amount`` over different arcs."""
@@ -112,19 +112,19 @@ def _augment(residual: _ResidualNetwork, potential: Ints, excess: Ints) -> bool:
     node, distance, arc, level = found
     potential[node] += distance[node] - level
     # nodes beyond the level have the distance at which they were seen, which is larger
-    arc = arc[distance[residual.head[arc]] <= level]
-    tail, head = residual.tail[arc], residual.head[arc]
-    tight = residual.cost[arc] + potential[tail] == potential[head]
-    arc, tail, head = arc[tight], tail[tight], head[tight]
+    arc = arc.take(np.flatnonzero(distance.take(residual.head.take(arc)) <= level))
+    tail, head = residual.tail.take(arc), residual.head.take(arc)
+    tight = np.flatnonzero(residual.cost.take(arc) + potential.take(tail) == potential.take(head))
+    arc, tail, head = arc.take(tight), tail.take(tight), head.take(tight)
     sources, sinks = node[excess[node] > 0], node[excess[node] < 0]
     number = np.empty(residual.nodes, dtype=np.int64)
     number[node] = np.arange(len(node))
     source, sink = len(node), len(node) + 1
     solver = SimpleMaxFlow()
     solver.add_arcs_with_capacity(
-        np.concatenate((number[tail], np.full(len(sources), source), number[sinks])),
-        np.concatenate((number[head], number[sources], np.full(len(sinks), sink))),
-        np.concatenate((residual.residual_capacity[arc], excess[sources], -excess[sinks])),
+        np.concatenate((number.take(tail), np.full(len(sources), source), number[sinks])),
+        np.concatenate((number.take(head), number[sources], np.full(len(sinks), sink))),
+        np.concatenate((residual.residual_capacity.take(arc), excess[sources], -excess[sinks])),
     )
     status = solver.solve(source, sink)
     if status != solver.OPTIMAL:
@@ -158,10 +158,10 @@ def _shortest(
             reached.append(front)
             found_demand = found_demand or bool((excess[front] < 0).any())
             arc = residual.leaving(front)
-            tail, head = residual.tail[arc], residual.head[arc]
-            reach = level + residual.cost[arc] + potential[tail] - potential[head]
-            shorter = reach <= distance[head]
-            arc, head, reach = arc[shorter], head[shorter], reach[shorter]
+            tail, head = residual.tail.take(arc), residual.head.take(arc)
+            reach = level + residual.cost.take(arc) + potential.take(tail) - potential.take(head)
+            shorter = np.flatnonzero(reach <= distance.take(head))
+            arc, head, reach = arc.take(shorter), head.take(shorter), reach.take(shorter)
             arcs.append(arc)
             near = head[reach == level]
             near = near[distance[near] > level]

@@ -130,9 +130,10 @@ class Cells:
         through[leads] = distance[self.tail[leads]]
         full = slot - (2 * (self.base + self.free) - 1)
         through = np.where(self.noded, through, np.maximum(through, full))
-        dual: Ints = distance[slot_node] - (2 * self.problem.family_base + 1)
+        dual = self.problem.family_base * -2
+        dual += distance[slot_node] - 1
         dual.reshape(-1)[self.key] = np.where(leads, through, first)
-        return dual
+        return np.asarray(dual)
 
     def node_duals(self, distance: Ints) -> Ints:
         """[F, E] the dual values of the nodes, 0 where there is none."""

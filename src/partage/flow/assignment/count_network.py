@@ -313,15 +313,13 @@ class CountNetwork(ColumnGeneration):
 
     def _emptiest(self) -> Bools:
         groups, problem = self.groups, self.groups.problem
-        own_group, own_slot, own_count = groups.own
-        held = problem.family_base.copy()
-        np.add.at(held.reshape(-1), groups.family[own_group] * problem.slots + own_slot, own_count)
+        own_group, _, own_count = groups.own
         assert self.within is not None
         open_, most = (self.within.new == FREE)[groups.kind], self.within.high
-        stay = np.bincount(own_group, own_count * kept_share(problem, most)[own_slot])
+        stay = np.bincount(own_group, own_count * kept_share(problem, most)[groups.own[1]])
         taken = (problem.demands[groups.kind] * groups.count).astype(np.float64)
         taken[: len(stay)] -= stay
-        return emptiest(problem, held[groups.family], taken, open_, most)
+        return emptiest(problem, groups.family, taken, open_, most)
 
     def _improving(self, distance: Ints) -> Bools:
         """[G, E] columns left out that would lower the first cost."""
@@ -424,22 +422,26 @@ def kept_share(problem: AssignmentProblem, most: Ints) -> Floats:
 
 
 def emptiest(
-    problem: AssignmentProblem, held: Ints, taken: Floats, open_: Bools, most: Ints
+    problem: AssignmentProblem, family: Ints, taken: Floats, open_: Bools, most: Ints
 ) -> Bools:
-    """[N, E] some ``open_`` [N, E] slots of each zone for each of N groups: those with the least
-    ``held`` [N, E], and more of them where a group will have ``taken`` [N] many. Of slots that hold
-    as many, each is offered as often as it lacks items to its load of ``most`` [E]: they seem
-    random, drawn with these weights (Efraimidis and Spirakis, Information Processing Letters 97,
-    2006)."""
+    """[N, E] some ``open_`` [N, E] slots of each zone for each of N groups: those that hold the
+    fewest items of its ``family`` [N], and more of them where a group will have ``taken`` [N] many.
+    Of slots that hold as many, each is offered as often as it lacks items to its load of ``most``
+    [E]: they seem random, drawn with these weights (Efraimidis and Spirakis, Information Processing
+    Letters 97, 2006)."""
     few = 4 + (4 * np.maximum(taken, 0) / problem.zones).astype(np.int64)
     lacks = 1 + np.maximum(most - np.bincount(problem.owned[1], minlength=problem.slots), 0)
-    some = np.zeros(held.shape, dtype=np.bool_)
+    some = np.zeros(open_.shape, dtype=np.bool_)
     used = open_.any(axis=0)
-    held = np.where(open_, held, _NEVER)
+    item, slot = problem.owned
+    held = problem.family_base + np.bincount(
+        problem.family[item] * problem.slots + slot, minlength=problem.family_base.size
+    ).reshape(problem.family_base.shape)
     for zone in range(problem.zones):
         here = np.flatnonzero(used & (problem.zone_of == zone))
-        mixed = (np.arange(len(held))[:, None] * 40503 + here * 2654435761) % _MIXED
-        order = np.argsort(held[:, here] - ((mixed + 1) / _MIXED) ** (1 / lacks[here]), axis=1)
+        mixed = (np.arange(len(family))[:, None] * 40503 + here * 2654435761) % _MIXED
+        full = np.where(open_[:, here], held[family[:, None], here], _NEVER)
+        order = np.argsort(full - ((mixed + 1) / _MIXED) ** (1 / lacks[here]), axis=1)
         # all, where that is not many more
         offered = np.where(2 * len(here) <= 3 * few, len(here), few)
         row, rank = np.nonzero(np.arange(len(here)) < offered[:, None])

@@ -352,15 +352,13 @@ class ItemNetwork(ColumnGeneration):
     def _emptiest(self) -> Bools:
         problem = self.problem
         item, slot = problem.owned
-        held = problem.family_base.copy()
-        np.add.at(held, (problem.family[item], slot), 1)
         pools = len(self.pool_family)
         assert self.above is not None
-        held, open_ = held[self.pool_family], self._undecided()[self.pool_kind]
+        open_ = self._undecided()[self.pool_kind]
         most = self.above.loads()[1]
         total = np.bincount(self.pool, problem.demand, minlength=pools).astype(np.float64)
         kept = np.bincount(self.pool[item], kept_share(problem, most)[slot], minlength=pools)
-        return emptiest(problem, held, total - kept, open_, most)
+        return emptiest(problem, self.pool_family, total - kept, open_, most)
 
     def _improving(self, distance: Ints) -> Bools:
         """[pools, E] columns left out that would lower the first cost."""
