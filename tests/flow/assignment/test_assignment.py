@@ -160,9 +160,9 @@ def test_omitted_arcs_are_priced(
     problem = data.draw(make)
 
     def one_of_each_zone(
-        problem: AssignmentProblem, held: np.ndarray, *_: np.ndarray
+        problem: AssignmentProblem, family: np.ndarray, *_: np.ndarray
     ) -> np.ndarray:
-        some = np.zeros(held.shape, dtype=np.bool_)
+        some = np.zeros((len(family), problem.slots), dtype=np.bool_)
         for zone in range(problem.zones):
             some[:, np.flatnonzero(problem.zone_of == zone)[-1]] = True
         return some
