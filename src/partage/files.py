@@ -15,8 +15,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from partage.errors import InputError, shown
 from partage.printable import printable_json
 
@@ -112,6 +110,8 @@ def _compact(text: str) -> list[Any]:
     """The value that has this text as its compact JSON, by a faster parser; empty where other
     values may have it. Of a key that is given twice, for one, only the last value is written
     again."""
+    import msgspec
+
     try:
         value = msgspec.json.decode(text)
         same = msgspec.json.encode(value) == text.removesuffix("\n").encode()
