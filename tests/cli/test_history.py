@@ -23,6 +23,7 @@ KIP_429 = Path(str(files("partage") / "data" / "groups" / "logs" / "kip-429"))
 GROUP = "cg_logi_kafka_test_1"
 
 
+@pytest.mark.long
 def test_history(run: Run, spark: Any, tmp_path: Path) -> None:
     shutil.copytree(KIP_429, tmp_path / "logs")
     ended = run("history", str(tmp_path / "logs"), "-o", "out", "--group", GROUP, "--json")

@@ -69,6 +69,7 @@ EVEN = dict.fromkeys(range(4), 6000)
 SKEWED = {0: 9000, 1: 1000, 2: 12000, 3: 2000}
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_an_alert_once_and_a_plan(
     watched: Callable[..., Any], run: Run, spark: Any, tmp_path: Path

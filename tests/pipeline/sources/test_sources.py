@@ -96,6 +96,7 @@ def _parquet(path: Path, records: list[dict[str, Any]], unit: str = "ms") -> str
 # ---------------------------------------------------------------------- the same records
 
 
+@pytest.mark.long
 def test_every_format_gives_the_same_tables(
     spark: Any, records: Any, tmp_path: Path, write_lines: Write
 ) -> None:
