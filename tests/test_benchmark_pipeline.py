@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -290,3 +291,27 @@ def test_scale_is_estimated_from_the_largest_run() -> None:
     assert "1.75" in lines[5]
     few = {"two": scale_figures(shuffled_bytes=10**6)}
     assert "fit into 4 GB" in module("tables.scale").blocks(few)["scale, estimate"]
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        ("windows", {"windows": 100_000, "rejected": 0}),
+        ("rejected", {"rejected": 50_000}),
+        ("keys", {"keys": 100, "rejected": 0}),
+    ],
+)
+def test_long_tables_with_little_memory_for_the_driver(kind: str, rows: dict[str, int]) -> None:
+    """Executors write all rows: no megabyte of them fits into what the driver may receive."""
+    limits = ["--driver", "1g", "--result", "1m"]
+    ended = subprocess.run(
+        [sys.executable, BENCHMARKS / "limits.py", "--kind", kind, "--records", "100000", *limits],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stderr
+    written = json.loads(ended.stdout.removeprefix(kind))["rows"]
+    assert {name: written[name] for name in rows} == rows
