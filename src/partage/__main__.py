@@ -6,7 +6,7 @@ import sys
 
 _RARELY = 100_000
 """Objects made before Python looks for garbage in cycles, 700 by default: while modules are loaded,
-that would be hundreds of times, a twentieth of a short command's time."""
+that would be hundreds of times, a thirtieth of a short command's time."""
 
 
 def main() -> None:

@@ -39,15 +39,22 @@ def bound_of(problem: AssignmentProblem, weights: dict[str, int], slot: Ints, fa
     )
 
 
-@given(problem=problems(max_items=4), data=st.data())
-@examples(200)
-def test_a_bound_never_exceeds_the_optimum(problem: AssignmentProblem, data: st.DataObject) -> None:
-    """Whatever the prices, the bound is at most the weighted cost of the best arrangement."""
+def drawn_prices(
+    problem: AssignmentProblem, data: st.DataObject
+) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+    """Any weights, and prices of slots and families."""
     number = st.integers(-30, 30)
     shape = problem.family_base.shape
     slot = np.array([data.draw(number) for _ in range(problem.slots)])
     family = np.array([data.draw(number) for _ in range(shape[0] * shape[1])]).reshape(shape)
-    weights = {cost: data.draw(st.integers(0, 9)) for cost in ORDER}
+    return {cost: data.draw(st.integers(0, 9)) for cost in ORDER}, slot, family
+
+
+@given(problem=problems(max_items=4), data=st.data())
+@examples(200)
+def test_a_bound_never_exceeds_the_optimum(problem: AssignmentProblem, data: st.DataObject) -> None:
+    """Whatever the prices, the bound is at most the weighted cost of the best arrangement."""
+    weights, slot, family = drawn_prices(problem, data)
     bound = bound_of(problem, weights, slot, family)
     # the best by each order of the costs are all arrangements, so each must cost at least that
     for order in (ORDER, (MOVES, LOAD, SPREAD), (SPREAD, MOVES, LOAD)):
@@ -98,11 +105,7 @@ def test_a_bound_is_the_sum_of_the_cheapest_choices(
 @given(problem=problems(), data=st.data())
 @examples(60)
 def test_a_bound_is_the_same_in_parts(problem: AssignmentProblem, data: st.DataObject) -> None:
-    number = st.integers(-30, 30)
-    shape = problem.family_base.shape
-    slot = np.array([data.draw(number) for _ in range(problem.slots)])
-    family = np.array([data.draw(number) for _ in range(shape[0] * shape[1])]).reshape(shape)
-    weights = {cost: data.draw(st.integers(0, 9)) for cost in ORDER}
+    weights, slot, family = drawn_prices(problem, data)
     bound = bound_of(problem, weights, slot, family)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certificate, "_CELLS", problem.slots * data.draw(st.integers(1, 3)))

@@ -80,7 +80,7 @@ def test_duals_and_faces_belong_to_an_optimum(case: tuple[int, list[Arc], int]) 
     optimum = minimise(network)
     if optimum is None:
         return
-    tail, head, capacity, cost, _ = network.compiled()
+    tail, head, capacity, cost = network.compiled()
     reduced = cost[0] + optimum.distance[0][tail] - optimum.distance[0][head]
     assert (reduced[optimum.flow < capacity] >= 0).all()
     assert (reduced[optimum.flow > 0] <= 0).all()

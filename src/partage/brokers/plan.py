@@ -344,12 +344,9 @@ class Plan:
             return {}
         return {"log_dir_moves": wave.log_dir_moves, "log_dir_bytes": wave.log_dir_bytes}
 
+    @uncollected()
     def files(self) -> dict[str, str]:
         """The files of the plan directory by name, without the report."""
-        with uncollected():
-            return self._files()
-
-    def _files(self) -> dict[str, str]:
         from partage.cluster.reassignment import reassignment_file, reassignment_texts
 
         forward = reassignment_texts(self.after, self.changed, self.before)

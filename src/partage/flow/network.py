@@ -26,7 +26,6 @@ from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
 from partage.flow.sorting import distinct
 
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Faces = npt.NDArray[np.int8]
 
 FREE, EMPTY, FULL = 0, 1, 2
@@ -55,7 +54,7 @@ class Network:
     layers: int
     supply: Ints = field(init=False)
     guess: Ints = field(init=False)
-    _parts: list[tuple[Ints, Ints, Ints, Ints, Ints]] = field(default_factory=list)
+    _parts: list[tuple[Ints, Ints, Ints, Ints]] = field(default_factory=list)
     _count: int = 0
 
     def __post_init__(self) -> None:
@@ -76,18 +75,16 @@ class Network:
         head: npt.ArrayLike,
         capacity: npt.ArrayLike,
         costs: dict[int, npt.ArrayLike] | None = None,
-        start: npt.ArrayLike = 0,
     ) -> slice:
-        """Add arcs; ``costs`` maps a layer to the cost of each arc (others 0). ``start``: flow that
-        may be near an optimum, whatever its excess; it only saves time."""
-        t, h, c, s = (
+        """Add arcs; ``costs`` maps a layer to the cost of each arc (others 0)."""
+        t, h, c = (
             np.ascontiguousarray(a, dtype=np.int64).ravel()
-            for a in np.broadcast_arrays(tail, head, capacity, start)
+            for a in np.broadcast_arrays(tail, head, capacity)
         )
         cost = np.zeros((self.layers, len(t)), dtype=np.int64)
         for layer, values in (costs or {}).items():
             cost[layer] = values
-        self._parts.append((t, h, c, cost, np.clip(s, 0, c)))
+        self._parts.append((t, h, c, cost))
         first, self._count = self._count, self._count + len(t)
         return slice(first, self._count)
 
@@ -98,18 +95,17 @@ class Network:
         np.subtract.at(self.supply, t, f)
         np.add.at(self.supply, h, f)
 
-    def compiled(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """tail [A], head [A], capacity [A], cost [layers, A], start [A]."""
+    def compiled(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """tail [A], head [A], capacity [A], cost [layers, A]."""
         if not self._parts:
             empty = np.zeros(0, dtype=np.int64)
-            return empty, empty, empty, np.zeros((self.layers, 0), dtype=np.int64), empty
-        tail, head, capacity, cost, start = zip(*self._parts, strict=True)
+            return empty, empty, empty, np.zeros((self.layers, 0), dtype=np.int64)
+        tail, head, capacity, cost = zip(*self._parts, strict=True)
         return (
             np.concatenate(tail),
             np.concatenate(head),
             np.concatenate(capacity),
             np.concatenate(cost, axis=1),
-            np.concatenate(start),
         )
 
 
@@ -117,8 +113,9 @@ class Network:
 class Squares:
     """Arcs with convex costs ``weight * ((base + flow)**2 - base**2)``. All arrays [B].
 
-    ``low`` and ``high``: the window in units of flow. ``start``: that of ``Network.arcs``. ``at``:
-    the arcs in the optimum of the network for which it was minimised last.
+    ``low`` and ``high``: the window in units of flow. ``start``: flows that may be near those of an
+    optimum; they only save time. ``at``: the arcs in the optimum of the network for which it was
+    minimised last.
     """
 
     tail: Ints
@@ -178,10 +175,12 @@ def minimise(
     squares = squares or {}
     network = network.copy()
     for one in squares.values():
-        one.at = network.arcs(one.tail, one.head, one.capacity, start=one.start)
-    tail, head, capacity, cost, flow = network.compiled()
+        one.at = network.arcs(one.tail, one.head, one.capacity)
+    tail, head, capacity, cost = network.compiled()
     layers, arcs = cost.shape
-    low, high = np.zeros(arcs, dtype=np.int64), capacity
+    flow, low, high = np.zeros(arcs, dtype=np.int64), np.zeros(arcs, dtype=np.int64), capacity
+    for one in squares.values():
+        flow[one.at] = np.clip(one.start, 0, one.capacity)
     distance = np.zeros((layers, network.nodes), dtype=np.int64)
     lows, highs = (np.zeros((layers, arcs), dtype=np.int64) for _ in "lh")
     solved = False
@@ -246,13 +245,15 @@ def _solve(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
     if len(arcs.tail) == 0:
         return None if supply.any() else np.zeros(0, dtype=np.int64)
     if len(supply) > len(arcs.tail):
-        used = _with_arcs(arcs, len(supply))
-        if supply[~used].any():
+        connected = _between_connected(arcs, supply, guess)
+        if connected is None:
             return None
-        arcs, supply, guess = _renumbered(arcs, used), supply[used], guess[used]
-    method = _by_cost_scaling if len(arcs.tail) < _LARGE else _solve_large
+        arcs, supply, guess = connected
     while True:
-        flow = method(arcs, supply, guess, start)
+        if len(arcs.tail) < _LARGE:
+            flow = _by_cost_scaling(arcs, supply)
+        else:
+            flow = _solve_large(arcs, supply, guess, start)
         if flow is None:
             return None
         outside = arcs.outside(flow)
@@ -274,17 +275,17 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | N
     keep = np.flatnonzero(left)
     fewer = replace(arcs, tail=tail, cost=price)
     fewer = fewer.at(keep) if len(keep) < len(tail) else fewer
-    used = _with_arcs(fewer, len(supply))
-    if supply[~used].any():
+    connected = _between_connected(fewer, supply, guess)
+    if connected is None:
         return None
-    fewer, supply, guess = _renumbered(fewer, used), supply[used], guess[used]
+    fewer, supply, guess = connected
     try:
         ends = np.concatenate((fewer.price(fewer.low), fewer.price(fewer.high + 1)))
         if len(distinct(ends)) > _FEW:
             raise TooManyRoundsError
         found = cheapest_flow(fewer, supply, guess, start[keep], _ROUNDS)
     except TooManyRoundsError:
-        found = _by_cost_scaling(fewer, supply, guess, start)
+        found = _by_cost_scaling(fewer, supply)
     if found is None:
         return None
     flow = np.zeros_like(arcs.tail)
@@ -293,17 +294,16 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | N
     return flow
 
 
-def _with_arcs(arcs: Arcs, nodes: int) -> Bools:
-    """[nodes] the nodes that have an arc: few, where most of a large network is decided."""
-    some = np.zeros(nodes, dtype=np.bool_)
+def _between_connected(arcs: Arcs, supply: Ints, guess: Ints) -> tuple[Arcs, Ints, Ints] | None:
+    """The same with only the nodes that have an arc, numbered from 0: few, where most of a large
+    network is decided. None when infeasible, where others have a supply."""
+    some = np.zeros(len(supply), dtype=np.bool_)
     some[arcs.tail] = some[arcs.head] = True
-    return some
-
-
-def _renumbered(arcs: Arcs, nodes: Bools) -> Arcs:
-    """The arcs between these nodes, numbered from 0."""
-    number = np.cumsum(nodes) - 1
-    return replace(arcs, tail=number.take(arcs.tail), head=number.take(arcs.head))
+    if supply[~some].any():
+        return None
+    number = np.cumsum(some) - 1
+    fewer = replace(arcs, tail=number.take(arcs.tail), head=number.take(arcs.head))
+    return fewer, supply[some], guess[some]
 
 
 def _feeders(arcs: Arcs, supply: Ints) -> Ints:
@@ -323,7 +323,7 @@ def _feeders(arcs: Arcs, supply: Ints) -> Ints:
     return np.where(alone, feeder, -1)
 
 
-def _by_cost_scaling(arcs: Arcs, supply: Ints, _guess: Ints, _start: Ints) -> Ints | None:
+def _by_cost_scaling(arcs: Arcs, supply: Ints) -> Ints | None:
     """By OR-tools' cost scaling, in these windows."""
     units, part = arcs.by_unit()
     solver = SimpleMinCostFlow()

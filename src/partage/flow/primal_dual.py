@@ -44,7 +44,9 @@ def cheapest_flow(arcs: Arcs, supply: Ints, guess: Ints, start: Ints, rounds: in
     potential = guess.copy()
     # all units with negative reduced cost, and none with a positive one
     worth = potential[arcs.head] - potential[arcs.tail]
-    flow = np.clip(start, arcs.cheaper_in_windows(worth), arcs.cheaper_in_windows(worth + 1))
+    flow = arcs.cheaper_in_windows(worth)
+    if start.any():
+        flow = np.clip(start, flow, arcs.cheaper_in_windows(worth + 1))
     residual = _ResidualNetwork(arcs, flow, len(supply))
     excess = supply.copy()
     np.subtract.at(excess, arcs.tail, flow)

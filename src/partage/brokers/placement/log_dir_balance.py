@@ -197,7 +197,7 @@ def disks_of(problem: Problem, after: Cluster) -> Iterator[BrokerDisks]:
 
 def balance_log_dirs(problem: Problem, after: Cluster) -> Cluster:
     """``after`` with its replicas in the log dirs that the options ask for. Raises CannotError."""
-    if not problem.options.within_brokers or after.log_dirs is None:
+    if after.log_dirs is None:
         return after
     log_dirs = after.log_dirs.copy()
     for disks in disks_of(problem, after):
@@ -330,9 +330,8 @@ def _check_emptied(problem: Problem, after: Cluster, log_dirs: Ints) -> None:
 
 
 def prove_log_dirs(problem: Problem, after: Cluster) -> list[Stage]:
-    """The bytes that move between log dirs, and their bound; nothing where that is not asked."""
-    if not problem.options.within_brokers:
-        return []
+    """The bytes that move between log dirs, and their bound, where the options ask for moves
+    between log dirs."""
     value = bound = 0
     prices = []
     for disks in disks_of(problem, after):

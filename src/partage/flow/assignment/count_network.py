@@ -313,10 +313,10 @@ class CountNetwork(ColumnGeneration):
 
     def _emptiest(self) -> Bools:
         groups, problem = self.groups, self.groups.problem
-        own_group, _, own_count = groups.own
+        own_group, own_slot, own_count = groups.own
         assert self.within is not None
         open_, most = (self.within.new == FREE)[groups.kind], self.within.high
-        stay = np.bincount(own_group, own_count * kept_share(problem, most)[groups.own[1]])
+        stay = np.bincount(own_group, own_count * kept_share(problem, most)[own_slot])
         taken = (problem.demands[groups.kind] * groups.count).astype(np.float64)
         taken[: len(stay)] -= stay
         return emptiest(problem, groups.family, taken, open_, most)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sorting import distinct, stable_order
+from partage.flow.sorting import distinct, numbered
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -163,13 +163,10 @@ class AssignmentProblem:
         family and slot are added up."""
         load = self.base.copy()
         np.add.at(load, slot, number)
-        pair = family * self.slots + slot
-        order = stable_order(pair)
-        pair, number = pair[order], number[order]
-        first = np.flatnonzero(np.diff(pair, prepend=-1))
-        added = np.add.reduceat(number, first) if len(first) else number
+        pair, _, place = numbered(family * self.slots + slot)
+        added = np.bincount(place, number, minlength=len(pair)).astype(np.int64)
         base = self.family_base.ravel()
-        before = base[pair[first]]
+        before = base[pair]
         return {
             # Python integers: weights times squares may exceed 64 bits
             LOAD: sum((self.weight.astype(object) * load * load).tolist()),
