@@ -39,15 +39,20 @@ class Arcs:
 
     def at(self, some: Ints) -> Arcs:
         """Some of the arcs."""
-        return Arcs(
+        part = Arcs.linear(
             self.tail.take(some),
             self.head.take(some),
             self.capacity.take(some),
             self.cost.take(some),
-            self.weight.take(some),
-            self.base.take(some),
-            self.low.take(some),
-            self.high.take(some),
+        )
+        if not self.convex:
+            return part
+        return replace(
+            part,
+            weight=self.weight.take(some),
+            base=self.base.take(some),
+            low=self.low.take(some),
+            high=self.high.take(some),
         )
 
     @cached_property

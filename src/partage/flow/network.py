@@ -54,7 +54,8 @@ class Network:
     layers: int
     supply: Ints = field(init=False)
     guess: Ints = field(init=False)
-    _parts: list[tuple[Ints, Ints, Ints, Ints]] = field(default_factory=list)
+    _parts: list[tuple[Ints, Ints, Ints]] = field(default_factory=list)
+    _costs: list[tuple[int, slice, Ints]] = field(default_factory=list)
     _count: int = 0
 
     def __post_init__(self) -> None:
@@ -66,7 +67,8 @@ class Network:
         other = Network(self.nodes, self.layers)
         other.supply[:] = self.supply
         other.guess[:] = self.guess
-        other._parts, other._count = list(self._parts), self._count
+        other._parts, other._costs = list(self._parts), list(self._costs)
+        other._count = self._count
         return other
 
     def arcs(
@@ -81,12 +83,12 @@ class Network:
             np.ascontiguousarray(a, dtype=np.int64).ravel()
             for a in np.broadcast_arrays(tail, head, capacity)
         )
-        cost = np.zeros((self.layers, len(t)), dtype=np.int64)
-        for layer, values in (costs or {}).items():
-            cost[layer] = values
-        self._parts.append((t, h, c, cost))
+        self._parts.append((t, h, c))
         first, self._count = self._count, self._count + len(t)
-        return slice(first, self._count)
+        here = slice(first, self._count)
+        for layer, values in (costs or {}).items():
+            self._costs.append((layer, here, np.asarray(values, dtype=np.int64)))
+        return here
 
     def push(self, tail: npt.ArrayLike, head: npt.ArrayLike, flow: npt.ArrayLike) -> None:
         """Route a fixed flow from ``tail`` to ``head`` by adjusting the supplies, without an
@@ -97,16 +99,12 @@ class Network:
 
     def compiled(self) -> tuple[Ints, Ints, Ints, Ints]:
         """tail [A], head [A], capacity [A], cost [layers, A]."""
-        if not self._parts:
-            empty = np.zeros(0, dtype=np.int64)
-            return empty, empty, empty, np.zeros((self.layers, 0), dtype=np.int64)
-        tail, head, capacity, cost = zip(*self._parts, strict=True)
-        return (
-            np.concatenate(tail),
-            np.concatenate(head),
-            np.concatenate(capacity),
-            np.concatenate(cost, axis=1),
-        )
+        cost = np.zeros((self.layers, self._count), dtype=np.int64)
+        for layer, here, values in self._costs:
+            cost[layer, here] = values
+        empty = np.zeros(0, dtype=np.int64)
+        tail, head, capacity = zip((empty, empty, empty), *self._parts, strict=True)
+        return np.concatenate(tail), np.concatenate(head), np.concatenate(capacity), cost
 
 
 @dataclass
@@ -140,8 +138,7 @@ class Optimum:
     - ``tail``, ``head`` [A]: the arcs, those of the squares last; ``flow`` [A]
     - ``values`` one per layer, without the squares
     - ``distance`` [layers, nodes]: dual values
-    - ``low``, ``high`` [layers, A]: the range of the flow after this layer and those before it
-    - ``face`` [layers, A]: FREE, EMPTY or FULL, the same
+    - ``low``, ``high`` [A] per layer: the range of the flow after this layer and those before it
     """
 
     tail: Ints
@@ -149,9 +146,13 @@ class Optimum:
     flow: Ints
     values: tuple[int, ...]
     distance: Ints
-    low: Ints
-    high: Ints
-    face: Faces
+    low: list[Ints]
+    high: list[Ints]
+
+    def face(self, layer: int, at: slice = slice(None)) -> Faces:
+        """FREE, EMPTY or FULL for each of some arcs, after this layer and those before it."""
+        low, high = self.low[layer][at], self.high[layer][at]
+        return np.where(low < high, FREE, np.where(high > 0, FULL, EMPTY)).astype(np.int8)
 
 
 Check = Callable[[int, Ints], bool]
@@ -182,7 +183,8 @@ def minimise(
     for one in squares.values():
         flow[one.at] = np.clip(one.start, 0, one.capacity)
     distance = np.zeros((layers, network.nodes), dtype=np.int64)
-    lows, highs = (np.zeros((layers, arcs), dtype=np.int64) for _ in "lh")
+    lows: list[Ints] = []
+    highs: list[Ints] = []
     solved = False
     for layer in range(layers):
         free = np.flatnonzero(low < high)
@@ -211,12 +213,12 @@ def minimise(
                 low, high = low.copy(), high.copy()
                 high[free] = low[free] + part.cheaper(difference + 1)
                 low[free] += part.cheaper(difference)
-        lows[layer], highs[layer] = low, high
+        lows.append(low)
+        highs.append(high)
         if unfit is not None and unfit(layer, distance[layer]):
             break
-    face = np.where(lows < highs, FREE, np.where(highs > 0, FULL, EMPTY)).astype(np.int8)
     values = tuple(int(v) for v in cost @ flow) if layers else ()
-    return Optimum(tail, head, flow, values, distance, lows, highs, face)
+    return Optimum(tail, head, flow, values, distance, lows, highs)
 
 
 def _free_arcs(

@@ -74,20 +74,20 @@ class _ResidualNetwork:
         self._place[order] = np.arange(2 * count)
         self.nodes = nodes
         self.first = np.concatenate(([0], np.cumsum(np.bincount(start, minlength=nodes))))
-        self.tail = np.repeat(np.arange(nodes), np.diff(self.first))
         self.head = np.concatenate((arcs.head, arcs.tail)).take(order)
         self._of = order
         (price, more), (saved, back) = arcs.next_unit(flow), arcs.last_unit(flow)
         self.cost = np.concatenate((price, -saved)).take(order)
         self.residual_capacity = np.concatenate((more, back)).take(order)
 
-    def leaving(self, nodes: Ints) -> Ints:
-        """The arcs that leave these nodes and have residual capacity."""
+    def leaving(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """The arcs that leave these nodes and have residual capacity, and their tails."""
         first = self.first[nodes]
         width = self.first[nodes + 1] - first
         end = np.cumsum(width)
         arc = np.arange(int(width.sum())) + np.repeat(first - (end - width), width)
-        return np.asarray(arc.take(np.flatnonzero(self.residual_capacity.take(arc) > 0)))
+        open_ = np.flatnonzero(self.residual_capacity.take(arc) > 0)
+        return arc.take(open_), np.repeat(nodes, width).take(open_)
 
     def push(self, arc: Ints, amount: Ints) -> None:
         """Route ``amount`` over different arcs."""
@@ -111,13 +111,8 @@ def _augment(residual: _ResidualNetwork, potential: Ints, excess: Ints) -> bool:
     found = _shortest(residual, potential, excess)
     if found is None:
         return False
-    node, distance, arc, level = found
+    node, distance, (arc, tail, head), level = found
     potential[node] += distance[node] - level
-    # nodes beyond the level have the distance at which they were seen, which is larger
-    arc = arc.take(np.flatnonzero(distance.take(residual.head.take(arc)) <= level))
-    tail, head = residual.tail.take(arc), residual.head.take(arc)
-    tight = np.flatnonzero(residual.cost.take(arc) + potential.take(tail) == potential.take(head))
-    arc, tail, head = arc.take(tight), tail.take(tight), head.take(tight)
     sources, sinks = node[excess[node] > 0], node[excess[node] < 0]
     number = np.empty(residual.nodes, dtype=np.int64)
     number[node] = np.arange(len(node))
@@ -142,29 +137,30 @@ def _augment(residual: _ResidualNetwork, potential: Ints, excess: Ints) -> bool:
 
 def _shortest(
     residual: _ResidualNetwork, potential: Ints, excess: Ints
-) -> tuple[Ints, Ints, Ints, int] | None:
+) -> tuple[Ints, Ints, tuple[Ints, Ints, Ints], int] | None:
     """Distances from the nodes with excess up to the nearest node with demand.
 
     Returns the nodes reached, the distance of every node (too large beyond the level), the arcs
-    that contain all shortest paths, and the level, which is the distance of the nearest demand.
+    of all shortest paths with their tails and heads, and the level, which is the distance of the
+    nearest demand.
     """
     distance = np.full(residual.nodes, _FAR)
     front = np.flatnonzero(excess > 0)
     distance[front] = level = 0
     reached: list[Ints] = []
-    arcs: list[Ints] = []
+    arcs: list[tuple[Ints, Ints, Ints, Ints]] = []
     seen: list[Ints] = []
     found_demand = False
     while True:
         while len(front):
             reached.append(front)
             found_demand = found_demand or bool((excess[front] < 0).any())
-            arc = residual.leaving(front)
-            tail, head = residual.tail.take(arc), residual.head.take(arc)
+            arc, tail = residual.leaving(front)
+            head = residual.head.take(arc)
             reach = level + residual.cost.take(arc) + potential.take(tail) - potential.take(head)
             shorter = np.flatnonzero(reach <= distance.take(head))
-            arc, head, reach = arc.take(shorter), head.take(shorter), reach.take(shorter)
-            arcs.append(arc)
+            head, reach = head.take(shorter), reach.take(shorter)
+            arcs.append((arc.take(shorter), tail.take(shorter), head, reach))
             near = head[reach == level]
             near = near[distance[near] > level]
             distance[near] = level
@@ -174,7 +170,10 @@ def _shortest(
                 np.minimum.at(distance, head[far], reach[far])
                 seen.append(head[far])
         if found_demand:
-            return np.concatenate(reached), distance, np.concatenate(arcs), level
+            arc, tail, head, reach = (np.concatenate(part) for part in zip(*arcs, strict=True))
+            nearest = np.flatnonzero((reach <= level) & (reach == distance.take(head)))
+            shortest = (arc.take(nearest), tail.take(nearest), head.take(nearest))
+            return np.concatenate(reached), distance, shortest, level
         waiting = np.concatenate(seen)
         waiting = waiting[distance[waiting] > level]
         if len(waiting) == 0:

@@ -387,7 +387,7 @@ class CountNetwork(ColumnGeneration):
         assert self.load_squares is not None, "only a network without a face above it has one"
         assert not self.groups.spread, "groups are classes, one each"
         groups, problem = self.groups, self.groups.problem
-        face = self.optimum.face[layer]
+        face = self.optimum.face(layer)
         shape = (len(problem.demands), problem.slots)
         zone = np.full((shape[0], problem.zones), FREE, dtype=np.int8)
         stay = np.full_like(zone, FREE)
@@ -402,7 +402,7 @@ class CountNetwork(ColumnGeneration):
         new[kind[self.new_at[0]], self.new_at[1]] = face[self.new_arcs]
         least, _ = problem.load_bounds
         loads = self.load_squares.at
-        low, high = (least + n[layer, loads] for n in (self.optimum.low, self.optimum.high))
+        low, high = (least + n[layer][loads] for n in (self.optimum.low, self.optimum.high))
         violating = np.zeros(zone.shape, dtype=np.bool_)
         violating[kind] = groups.violating
         return Face(zone, stay, own, new, violating, low, high)

@@ -314,7 +314,7 @@ class ItemNetwork(ColumnGeneration):
         if self.above is None:
             return np.zeros_like(capacity), capacity
         arcs: _Arcs = getattr(self.above, kind)
-        state = self.above.optimum.face[-1, arcs.at][np.searchsorted(arcs.key, key)]
+        state = self.above.optimum.face(-1, arcs.at)[np.searchsorted(arcs.key, key)]
         return np.where(state == FULL, capacity, 0), np.where(state == FREE, capacity, 0)
 
     def guess(self, network: Network) -> dict[str, Squares]:
@@ -344,7 +344,7 @@ class ItemNetwork(ColumnGeneration):
         """[C, E] new slots of pools that the optimal face of the network above leaves free."""
         assert self.above is not None
         take, e = self.above.take, self.problem.slots
-        state = self.above.optimum.face[-1, take.at] == FREE
+        state = self.above.optimum.face(-1, take.at) == FREE
         table = np.zeros((len(self.problem.demands), e), dtype=np.bool_)
         table[take.key // e, take.key % e] = state
         return table
@@ -390,7 +390,7 @@ class ItemNetwork(ColumnGeneration):
     def loads(self) -> tuple[Ints, Ints]:
         """[E] the least and the greatest load over all optima, without base."""
         at, (least, _) = self.squares[LOAD].at, self.problem.load_bounds
-        return least + self.optimum.low[-1, at], least + self.optimum.high[-1, at]
+        return least + self.optimum.low[-1][at], least + self.optimum.high[-1][at]
 
     def _of_arcs(self, arcs: _Arcs) -> Ints:
         flow = arcs.fixed.copy()
