@@ -13,12 +13,13 @@ bisection finds how many fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.brokers.options import Limits
 from partage.errors import CannotError
@@ -33,8 +34,7 @@ _CORRECTIONS = 4
 """Attempts to reach a limit on moves; each aims at the moves that the last made too many."""
 
 
-@dataclass(frozen=True, eq=False)
-class Budgeted:
+class Budgeted(Struct, frozen=True, eq=False):
     """An assignment within the limits.
 
     - ``sharing``: the problem solved, which may be one that aims at the loads ``aim`` [E]
@@ -54,8 +54,7 @@ class Budgeted:
     windows: Windows | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Windows:
+class Windows(Struct, frozen=True, eq=False):
     """The loads that a tolerance allows, ``low`` to ``high`` [E], and the prices [E] that prove how
     many moves they need."""
 

@@ -6,7 +6,6 @@ plan without the cluster file. docs/plan-directory.md describes every field.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -46,6 +45,8 @@ _OF_INTEGERS = {
 
 def fingerprint(value: dict[str, Any]) -> str:
     """SHA-256 over the cluster before the plan and the options; ``apply`` compares it."""
+    from hashlib import sha256
+
     part = value["partitions"]
     # plans of older versions have no ids of topics
     known = {key: value[key] for key in ("topic_ids", "clients") if key in value}
@@ -56,7 +57,7 @@ def fingerprint(value: dict[str, Any]) -> str:
         "options": value.get("options", {}),
         "partitions": {k: part[k] for k in sorted(part) if k not in _AFTER},
     }
-    return hashlib.sha256(_text(found, ascii_only=True).encode()).hexdigest()
+    return sha256(_text(found, ascii_only=True).encode()).hexdigest()
 
 
 def plan_text(value: dict[str, Any]) -> str:

@@ -20,12 +20,12 @@ does not begin; it does not prove its result.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.figures import Placement, one_width
 from partage.brokers.leaders import Led, lead
@@ -138,8 +138,7 @@ def _levels(problem: Problem, placement: Placement) -> tuple[_Levels, _Levels]:
     return _Levels(of_broker, placement.least_worst_survivor()), _Levels(of_rack, least)
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """Items [2 or 1] get lists; ``worth``: what it changes, the less the better."""
 
     items: Ints

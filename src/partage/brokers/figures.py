@@ -5,12 +5,12 @@ Leader means preferred leader: the first of the list. Counts run over the usable
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.cluster import Cluster
 from partage.flow.certificate import fill_level, takeover_bound
@@ -20,8 +20,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Placement:
+class Placement(Struct, frozen=True, eq=False):
     """Replica lists, and which brokers are usable."""
 
     cluster: Cluster

@@ -217,7 +217,12 @@ class Plan:
 
     def document(self) -> dict[str, Any]:
         """plan.json as a value."""
-        value: dict[str, Any] = {
+        value = self.contents()
+        return value | {"fingerprint": directory.fingerprint(value)}
+
+    def contents(self) -> dict[str, Any]:
+        """plan.json as a value, without its fingerprint: to show a plan needs none."""
+        return {
             "format_version": directory.FORMAT_VERSION,
             "partage": _version(),
             "strategy": self.problem.options.strategy,
@@ -244,8 +249,6 @@ class Plan:
             },
             "waves": [self._wave_entry(i, wave) for i, wave in enumerate(self.waves, start=1)],
         }
-        value["fingerprint"] = directory.fingerprint(value)
-        return value
 
     def _broker_entries(self) -> list[dict[str, Any]]:
         excluded, added = self.problem.excluded, self.problem.added

@@ -7,7 +7,6 @@ that only a proof needs, have a default.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -324,8 +323,10 @@ def read(directory: str | os.PathLike[str], *, unchanged: bool = False) -> PlanF
 def read_to_run(directory: str | os.PathLike[str]) -> tuple[PlanFile, str]:
     """An unchanged plan, and the SHA-256 (hex) of its plan.json, by which a journal knows it.
     Raises as ``read``."""
+    from hashlib import sha256
+
     plan, _, text = _read(directory, unchanged=True)
-    return plan, hashlib.sha256(text.encode()).hexdigest()
+    return plan, sha256(text.encode()).hexdigest()
 
 
 def read_with_prices(

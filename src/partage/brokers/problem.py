@@ -10,13 +10,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field, structs
 
 from partage.brokers.budget import Budgeted, within_limits
 from partage.brokers.figures import one_width, rack_violations
@@ -48,8 +49,7 @@ class Rates(NamedTuple):
     bytes_out: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Struct, frozen=True, eq=False, dict=True):
     """A cluster and the options, resolved.
 
     - ``cluster``: the current placement, including brokers that the options add
@@ -145,7 +145,7 @@ class Problem:
     def with_rates(self) -> Problem:
         """The problem with rates, and where they come from."""
         rates, loads, warnings = _rates(self.cluster, self.bytes_per_second)
-        return replace(self, rates=rates, loads=loads, warnings=warnings)
+        return structs.replace(self, rates=rates, loads=loads, warnings=warnings)
 
     @cached_property
     def slot_brokers(self) -> Ints:
@@ -281,7 +281,7 @@ class Problem:
         bytes or ``no_moves`` make it useless for other strategies."""
         lists = self.options.reassignment if name == GIVEN else None
         options = replace(self.options, strategy=name, reassignment=lists)
-        other = replace(self, options=options, warnings=list(self.warnings))
+        other = structs.replace(self, options=options, warnings=list(self.warnings))
         other.__dict__["sharing"] = self.sharing
         alone = self.options.no_moves or self.options.by_size or self.options.limits.any
         if not alone:
@@ -290,11 +290,11 @@ class Problem:
 
     def timed(self, report: Callable[[str], None]) -> Problem:
         """The same problem for a search that starts now."""
-        return replace(self, clock=SearchClock(self.options.time_limit, report))
+        return structs.replace(self, clock=SearchClock(self.options.time_limit, report))
 
     def again(self, after: Cluster) -> Problem:
         """The same problem on the result of a plan: a stable strategy changes nothing."""
-        return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
+        return structs.replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
 
 
 def _check_alive(cluster: Cluster, usable: Bools, chosen: Bools, options: PlanOptions) -> None:
@@ -360,8 +360,7 @@ def usual_broker(cluster: Cluster, new: NewBroker) -> Broker:
     )
 
 
-@dataclass
-class _Brokers:
+class _Brokers(Struct, dict=True):
     """The brokers that the options add and remove."""
 
     cluster: Cluster

@@ -8,11 +8,11 @@ plan. The prices are stored so that ``partage check`` can recompute the bound.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from partage.brokers.budget import MAX_BYTES, MAX_MOVES, TOLERANCE
 from partage.brokers.figures import Placement
@@ -36,8 +36,7 @@ _STAGE_OF_COST = {
 }
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """``prices``: packed dual values and other inputs of the bound (see docs/proofs.md). ``exact``
     is False if the stage is solved by a search with a bound, not by a flow; ``aimed`` is False if
     the plan does not try to meet the bound."""

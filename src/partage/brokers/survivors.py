@@ -15,10 +15,9 @@ lists are ordered again, as long as that lowers the excess. Where the bound over
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.figures import Placement
 from partage.brokers.leaders import Led, lead
@@ -83,8 +82,7 @@ def _fairness(led: Led) -> int | None:
     return None if led.leaders is None else led.leaders.value
 
 
-@dataclass(frozen=True)
-class _Helper:
+class _Helper(Struct, frozen=True):
     """Item ``item`` takes y for x, which saves ``saves``."""
 
     item: int

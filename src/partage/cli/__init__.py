@@ -20,7 +20,6 @@ from partage import __version__
 from partage.cli import output, settings
 from partage.cli.commands import Commands, exit_code, prepare
 from partage.cli.compat import ClickException, Command
-from partage.cli.spelling import without_variables
 from partage.errors import PartageError
 
 _HELP = """Plan Kafka rebalances with provably the fewest replica moves, run them, undo them.
@@ -142,7 +141,11 @@ def _message(error: ClickException) -> str:
     option, context = (getattr(error, name, None) for name in ("param", "ctx"))
     where = settings.origin(context, option) if isinstance(option, TyperOption) and context else ""
     text = error.format_message() + (f" ({where})" if where else "")
-    return without_variables(text, context) if context else text
+    if not context:
+        return text
+    from partage.cli.spelling import without_variables
+
+    return without_variables(text, context)
 
 
 def _print_error(message: str) -> None:

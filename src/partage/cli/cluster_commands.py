@@ -21,7 +21,6 @@ from partage.cli.cluster_argument import ClusterOrRunning, cluster_or_running
 from partage.cli.compat import get_current_context
 from partage.cli.loads import Loads
 from partage.cli.plan_options import Strategies, problem_of
-from partage.cli.spelling import spelled
 from partage.units import plural
 
 
@@ -73,7 +72,7 @@ def plan(
         progress("reading")
         source = cluster_or_running(cluster, loads.sizes, bootstrap_server, command_config)
         made = solve(problem_of(source, options, loads), progress)
-        reasons = None
+        contents, reasons = None, None
         if explain is not None:
             from partage.brokers.explain import explain as explain_partition
 
@@ -82,7 +81,8 @@ def plan(
             progress("writing")
             from partage.report.html import render
 
-            made.write(out, {REPORT: render(made.document(), directory=out)})
+            contents = made.document()
+            made.write(out, {REPORT: render(contents, directory=out)})
 
     def draw() -> str:
         from partage.report.pictures import placement_svg
@@ -99,7 +99,7 @@ def plan(
         from partage.report.plan_tables import print_plan
 
         console = output.console()
-        print_plan(made.document(), console, verbose)
+        print_plan(contents or made.contents(), console, verbose)
         if reasons is not None:
             from partage.report.explanation import print_explanation
 
@@ -146,6 +146,8 @@ def compare(
         found = Comparison(answers, deterministic(problem, answers, progress)).to_json()
     for figures in found["strategies"].values():
         if "cannot" in figures:
+            from partage.cli.spelling import spelled
+
             figures["cannot"] = spelled(figures["cannot"], get_current_context())
     if json:
         output.print_json(found)

@@ -20,7 +20,6 @@ from typer.main import get_command
 from partage.cli import output, settings
 from partage.cli.command_list import SECTION_OF, SECTIONS
 from partage.cli.compat import ClickException, Command, Context, get_current_context
-from partage.cli.spelling import respell
 from partage.errors import InputError, PartageError, shown
 
 
@@ -110,6 +109,8 @@ def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
             _refuse_unusable(context.params)
             return callback(*arguments, **named)
         except PartageError as error:
+            from partage.cli.spelling import respell
+
             respell(error, context)
             error.exit_code = exit_code(error, context)
             raise

@@ -13,14 +13,13 @@ import re
 from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, TypeAlias
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker, LogDir
 from partage.errors import InputError, shown
@@ -47,8 +46,7 @@ Bandwidth: TypeAlias = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class ClusterColumns:
+class ClusterColumns(Struct, frozen=True):
     """The contents of a cluster file, one entry per partition in each sequence, brokers by id.
 
     - ``sizes``: bytes of one replica, ``UNKNOWN`` where not given; None: this form has none

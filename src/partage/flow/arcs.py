@@ -8,18 +8,20 @@ that is inside every window is an optimum of the true costs, and few different c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
+
+from partage.flow.sorting import distinct
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Arcs:
+class Arcs(Struct, frozen=True, eq=False, dict=True):
     """All arrays [A]. ``low``, ``high``: the window, in units of flow; a linear cost has ``weight``
     0, and ``capacity`` as both ends of its window."""
 
@@ -39,66 +41,98 @@ class Arcs:
 
     def at(self, some: Ints) -> Arcs:
         """Some of the arcs."""
-        part = Arcs.linear(
+        linear = (
             self.tail.take(some),
             self.head.take(some),
             self.capacity.take(some),
             self.cost.take(some),
         )
         if not self.convex:
-            return part
-        return replace(
-            part,
-            weight=self.weight.take(some),
-            base=self.base.take(some),
-            low=self.low.take(some),
-            high=self.high.take(some),
-        )
+            return Arcs.linear(*linear)
+        curves = (self.weight, self.base, self.low, self.high)
+        return Arcs(*linear, *(part.take(some) for part in curves))
 
     @cached_property
+    def curve(self) -> slice:
+        """From the first to the last arc whose cost is not linear."""
+        some = np.flatnonzero(self.weight)
+        return slice(int(some[0]), int(some[-1]) + 1) if len(some) else slice(0)
+
+    @property
     def convex(self) -> bool:
         """Whether some cost is not linear."""
-        return bool(self.weight.any())
+        return self.curve != slice(0)
 
     def price(self, unit: Ints) -> Ints:
         """[A] the cost of one unit of each arc, counted from 1."""
         if not self.convex:
             return self.cost
-        place = np.clip(unit, self.low, self.high + 1)
-        return self.cost + self.weight * (2 * (self.base + place) - 1)
+        price = self.cost.copy()
+        price[self.curve] = self._curve_price(unit[self.curve])
+        return price
+
+    def _curve_price(self, unit: Ints) -> Ints:
+        """The same for the arcs of the curve alone, of which these are the units."""
+        here = self.curve
+        place = np.clip(unit, self.low[here], self.high[here] + 1)
+        return self.cost[here] + self.weight[here] * (2 * (self.base[here] + place) - 1)
+
+    def different_prices(self) -> Ints:
+        """The different costs of units at both ends of the windows and beyond; those between are
+        left out."""
+        if not self.convex:
+            return distinct(self.cost)
+        here = self.curve
+        ends = (self._curve_price(self.low[here]), self._curve_price(self.high[here] + 1))
+        return distinct(np.concatenate((self.cost[: here.start], self.cost[here.stop :], *ends)))
 
     def next_unit(self, flow: Ints) -> tuple[Ints, Ints]:
         """[A] the cost of one more unit, and how many units have it; 0 where the arc is full."""
+        count = self.capacity - flow
         if not self.convex:
-            return self.cost, self.capacity - flow
-        same = np.where(flow < self.low, self.low - flow, 1)
-        count = np.where(flow < self.high, same, self.capacity - flow)
+            return self.cost, count
+        here = self.curve
+        low, now = self.low[here], flow[here]
+        same = np.where(now < low, low - now, 1)
+        count[here] = np.where(now < self.high[here], same, count[here])
         return self.price(flow + 1), count
 
     def last_unit(self, flow: Ints) -> tuple[Ints, Ints]:
         """[A] the cost of the last unit, and how many units have it; 0 where there is none."""
         if not self.convex:
             return self.cost, flow
-        same = np.where(flow > self.high, flow - self.high, 1)
-        return self.price(flow), np.where(flow > self.low, same, flow)
+        here = self.curve
+        high, now = self.high[here], flow[here]
+        same = np.where(now > high, now - high, 1)
+        count = flow.copy()
+        count[here] = np.where(now > self.low[here], same, now)
+        return self.price(flow), count
 
     def cheaper(self, than: Ints) -> Ints:
         """[A] how many units cost less ``than`` [A], without windows."""
         extra = than - self.cost
+        units = np.where(extra > 0, self.capacity, 0)
         if not self.convex:
-            return np.where(extra > 0, self.capacity, 0)
-        weight = np.maximum(self.weight, 1)
-        units = (extra + weight - 1 - 2 * weight * self.base) // (2 * weight)
-        units = np.where(self.weight > 0, units, np.where(extra > 0, self.capacity, 0))
-        return np.clip(units, 0, self.capacity)
+            return units
+        here = self.curve
+        given = self.weight[here]
+        weight = np.maximum(given, 1)
+        below = (extra[here] + weight - 1 - 2 * weight * self.base[here]) // (2 * weight)
+        units[here] = np.where(given > 0, np.clip(below, 0, self.capacity[here]), units[here])
+        return units
 
     def cheaper_in_windows(self, than: Ints) -> Ints:
         """[A] how many units cost less ``than`` [A]."""
+        units = self.cheaper(than)
         if not self.convex:
-            return self.cheaper(than)
-        units = np.clip(self.cheaper(than), self.low, self.high)
-        units = np.where(self.price(self.low) < than, units, 0)
-        return np.where(self.price(self.high + 1) < than, self.capacity, units)
+            return units
+        here = self.curve
+        low, high, most = self.low[here], self.high[here], than[here]
+        inside = np.clip(units[here], low, high)
+        inside = np.where(self._curve_price(low) < most, inside, 0)
+        full = self._curve_price(high + 1) < most
+        units[here] = np.where(full, self.capacity[here], inside)
+        return units
 
     def exact(self) -> Arcs:
         """With windows that include everything."""

@@ -8,16 +8,14 @@ do not fit, the minimum cut is a set with a higher bound, which becomes the next
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Bottleneck:
+class Bottleneck(Struct, frozen=True, eq=False):
     """``level``: lower bound on the load of the fullest slot, forced by the set ``slots`` [bool,
     E]. ``flow`` [pairs]: how the items, if divisible, fill their slots up to the level."""
 

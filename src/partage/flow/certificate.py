@@ -16,12 +16,13 @@ import base64
 import binascii
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -209,8 +210,7 @@ def fairest_range(base: Ints, price: Ints, limit: int) -> tuple[Ints, Ints]:
     return low, np.clip((price + 1) // 2, base, base + limit)
 
 
-@dataclass(frozen=True, eq=False)
-class Takeovers:
+class Takeovers(Struct, frozen=True, eq=False, dict=True):
     """Items that each pick an option, an ordered pair of slots: the holder and, if that fails, the
     taker. After the failure of slot b, the *level* of slot f is its own items plus those that it
     takes over from b.
@@ -355,8 +355,7 @@ class Takeovers:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Prices:
+class Prices(Struct, frozen=True, eq=False):
     """Prices of options [O] and slots [E], in units of 1 / ``scale``; with scale 0 they prove that
     there are no picks."""
 

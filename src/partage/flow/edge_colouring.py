@@ -32,13 +32,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.network import Network, minimise
 
@@ -62,8 +62,7 @@ _End: TypeAlias = tuple[int, list[int], list[dict[int, list[int]]]]
 """A vertex; by vertex the free colours as bits, and the edges by colour, of its kind of end."""
 
 
-@dataclass(frozen=True, eq=False)
-class Edges:
+class Edges(Struct, frozen=True, eq=False):
     """``tail`` [n], -1 where there is none; the heads of edge e are
     ``head[start[e]:start[e + 1]]``, all different; vertices are counted from 0 to ``vertices``."""
 

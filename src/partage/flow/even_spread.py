@@ -19,11 +19,11 @@ is returned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.network import Network, Squares, minimise
 from partage.flow.sorting import distinct, numbered
@@ -43,8 +43,7 @@ _CORRECTIONS, _TOLERANCE = 40, 0.25
 _FAR = 2**40
 
 
-@dataclass(frozen=True, eq=False)
-class SpreadProblem:
+class SpreadProblem(Struct, frozen=True, eq=False, dict=True):
     """R rows, E slots, A open pairs, ascending by row and slot.
 
     - ``count``, ``family`` [R]

@@ -22,11 +22,12 @@ solved again until there are none.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.flow.network import EMPTY, FREE, FULL, Faces, Network, Squares, minimise
 
@@ -44,8 +45,7 @@ _NEW = 2
 """The last layer of costs; load and far are the other two."""
 
 
-@dataclass(frozen=True, eq=False)
-class GroupProblem:
+class GroupProblem(Struct, frozen=True, eq=False):
     """G groups, E slots, A open pairs.
 
     - ``count`` [G] items of each group; ``slots``: E
@@ -83,8 +83,7 @@ class GroupProblem:
         return total if self.limit is None else np.clip(self.limit - self.ground, 0, total)
 
 
-@dataclass(frozen=True, eq=False)
-class GroupSolution:
+class GroupSolution(Struct, frozen=True, eq=False):
     """``kept``, ``new`` [A]: items on each open pair that were there already, and new ones.
 
     What all optimal solutions have in common:

@@ -15,15 +15,15 @@ A convex cost is that of the squares of the flow of an arc, in a window around a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from partage.flow.arcs import Arcs
 from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
-from partage.flow.sorting import distinct
 
 Ints = npt.NDArray[np.int64]
 Faces = npt.NDArray[np.int8]
@@ -42,7 +42,6 @@ _ROUNDS = 100
 """Rounds of the primal-dual method before falling back to cost scaling."""
 
 
-@dataclass
 class Network:
     """Nodes, arcs and supplies under construction; ``arcs`` returns the numbers of those added.
 
@@ -50,17 +49,13 @@ class Network:
     roughly are, up to a constant; it only saves time. ``copy`` shares the arcs added so far.
     """
 
-    nodes: int
-    layers: int
-    supply: Ints = field(init=False)
-    guess: Ints = field(init=False)
-    _parts: list[tuple[Ints, Ints, Ints]] = field(default_factory=list)
-    _costs: list[tuple[int, slice, Ints]] = field(default_factory=list)
-    _count: int = 0
-
-    def __post_init__(self) -> None:
-        self.supply = np.zeros(self.nodes, dtype=np.int64)
-        self.guess = np.zeros(self.nodes, dtype=np.int64)
+    def __init__(self, nodes: int, layers: int) -> None:
+        self.nodes, self.layers = nodes, layers
+        self.supply: Ints = np.zeros(nodes, dtype=np.int64)
+        self.guess: Ints = np.zeros(nodes, dtype=np.int64)
+        self._parts: list[tuple[Ints, Ints, Ints]] = []
+        self._costs: list[tuple[int, slice, Ints]] = []
+        self._count = 0
 
     def copy(self) -> Network:
         """A copy; arcs added to it are not added to this one."""
@@ -107,13 +102,12 @@ class Network:
         return np.concatenate(tail), np.concatenate(head), np.concatenate(capacity), cost
 
 
-@dataclass
-class Squares:
+class Squares(Struct, eq=False):
     """Arcs with convex costs ``weight * ((base + flow)**2 - base**2)``. All arrays [B].
 
     ``low`` and ``high``: the window in units of flow. ``start``: flows that may be near those of an
     optimum; they only save time. ``at``: the arcs in the optimum of the network for which it was
-    minimised last.
+    minimised last; empty before.
     """
 
     tail: Ints
@@ -124,21 +118,21 @@ class Squares:
     low: Ints
     high: Ints
     start: npt.ArrayLike = 0
-    at: slice = field(init=False)
+    at: slice = slice(0)
 
     def __post_init__(self) -> None:
         self.low = np.clip(self.low, 0, self.capacity)
         self.high = np.clip(self.high, self.low, self.capacity)
 
 
-@dataclass(frozen=True)
-class Optimum:
+class Optimum(Struct, frozen=True, eq=False):
     """An optimal flow with, per layer, its value, its dual values and the face of all optima.
 
     - ``tail``, ``head`` [A]: the arcs, those of the squares last; ``flow`` [A]
     - ``values`` one per layer, without the squares
     - ``distance`` [layers, nodes]: dual values
-    - ``low``, ``high`` [A] per layer: the range of the flow after this layer and those before it
+    - ``low``, ``high`` [A] per layer that was solved: the range of the flow after this layer and
+      those before it
     """
 
     tail: Ints
@@ -282,8 +276,7 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | N
         return None
     fewer, supply, guess = connected
     try:
-        ends = np.concatenate((fewer.price(fewer.low), fewer.price(fewer.high + 1)))
-        if len(distinct(ends)) > _FEW:
+        if len(fewer.different_prices()) > _FEW:
             raise TooManyRoundsError
         found = cheapest_flow(fewer, supply, guess, start[keep], _ROUNDS)
     except TooManyRoundsError:

@@ -8,10 +8,9 @@ prices; if one is too small, it is raised until the bound meets the cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
 from partage.flow.certificate import assignment_bound
@@ -22,8 +21,7 @@ _CELLS = 100_000
 _TRIES = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Proof:
+class Proof(Struct, frozen=True, eq=False):
     """Proves that ``cost`` is at least ``bound`` in every assignment with the same earlier costs.
 
     ``weights`` of (load, moves, spread) and prices for ``certificate.assignment_bound``;

@@ -13,13 +13,12 @@ answer. What is left open at the limit keeps the bound of its relaxation.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from partage.flow.certificate import Prices, Takeovers
 from partage.flow.network import Network, minimise
@@ -41,8 +40,7 @@ Evaluate = Callable[[Ints, int], int | None]
 """The least sum of squares for the counts [E] under a cap, or None if the cap cannot be kept."""
 
 
-@dataclass(frozen=True, eq=False)
-class Searched:
+class Searched(Struct, frozen=True, eq=False):
     """``counts`` [E], better than those before, or None if none were found; ``proof``: how good any
     counts can be, for ``certificate.proven_bound``."""
 
@@ -54,8 +52,7 @@ _Relaxed = tuple[Prices, int | None, Floats] | None
 """Prices, their bound and the counts [E]."""
 
 
-@dataclass(frozen=True, eq=False)
-class CountSearch:
+class CountSearch(Struct, frozen=True, eq=False):
     """Searches for counts. Programs that were solved before are not solved again: a search that
     goes on from what it found, and a second run on a plan, meet the same ones."""
 
@@ -297,7 +294,9 @@ def _solve_program(
 
 def _key(takeovers: Takeovers, item: Ints, option: Ints) -> bytes:
     """A digest of the takeovers without their ranges; ``item``, ``option`` [A] in order."""
-    digest = hashlib.blake2b(digest_size=32)
+    from hashlib import blake2b
+
+    digest = blake2b(digest_size=32)
     one = takeovers
     for part in (item, option, one.holder, one.taker, one.base, one.fixed):
         digest.update(np.array(part.shape).tobytes())

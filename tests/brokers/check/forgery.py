@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from partage import CannotError, Cluster, InputError
 from partage.brokers.options import PlanOptions
@@ -321,7 +322,7 @@ def solve_with_other_limits(problem: Problem, rng: random.Random) -> Value | Non
 
 def best_values(made: Plan) -> dict[str, tuple[int, bool]]:
     """The values of the placement's stages that a new plan reaches, and whether it proves them."""
-    best = solve(replace(made.problem, options=_as_exact(made.problem.options)))
+    best = solve(structs.replace(made.problem, options=_as_exact(made.problem.options)))
     return {s.name.value: (s.value, s.value == s.bound) for s in best.stages}
 
 

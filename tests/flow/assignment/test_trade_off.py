@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from partage.flow.assignment import LOAD, MOVES, SPREAD, AssignmentProblem, assign
 from partage.flow.assignment.trade_off import aimed, fairest, loads_for, loads_within

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.optimize
+from msgspec.structs import replace
 
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.load_balancing import (

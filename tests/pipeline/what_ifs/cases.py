@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("pyspark")
 from partage.brokers.compare import solve_with_each
@@ -25,9 +26,7 @@ def scenario(name: str) -> Scenario:
 def measured_problem(cluster: Cluster, rates: Any, **options: Any) -> Any:
     """A planning problem with these rates of partitions, None if they are not measured."""
     problem = problem_of(cluster, **options)
-    if rates is not None:
-        object.__setattr__(problem, "bytes_per_second", np.asarray(rates, float))
-    return problem
+    return problem if rates is None else replace(problem, bytes_per_second=np.asarray(rates, float))
 
 
 def placements(cluster: Cluster, *strategies: str, rates: Any = None, **options: Any) -> Placements:

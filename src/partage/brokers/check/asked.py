@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+from msgspec import Struct
 
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER
@@ -36,8 +37,7 @@ _BALANCE_BYTES = (_EXACT, "bin-packing", _GIVEN)
 """The strategies that balance bytes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """What the options ask for.
 
     - ``added``: rack of each broker to add, by id; ``removed``: ids; ``replaced``: new id by old

@@ -3,12 +3,12 @@ the fewest bytes that move between them, proven from stored prices."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from partage.brokers.check.plan_columns import Ints, PlanColumns
 from partage.brokers.check.recount import Recount
@@ -24,8 +24,7 @@ _SAME = Fraction(1, 10**9)
 """By what share the ends of a band may be off, besides a byte of rounding."""
 
 
-@dataclass
-class _Replica:
+class _Replica(Struct):
     """``was``: its log dir before, -1 if it is new; ``now``: its log dir after; ``item``: may
     change its log dir; ``removed``: was in one that must be empty; ``new``: was not on the
     broker."""
@@ -42,8 +41,7 @@ class _Replica:
         return not self.new and self.was != self.now
 
 
-@dataclass
-class BrokerDisks:
+class BrokerDisks(Struct):
     """A broker with several log dirs of known contents; ``open``: those that may take replicas;
     ``frozen``: one is offline, so that Kafka moves nothing between the others."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from partage.brokers.check.plan_columns import (
     MAX_DEFECTS,
@@ -45,8 +45,7 @@ _REASSIGNMENT: Schema = {
 _HEAD, _BETWEEN, _TAIL = '{"version":1,"partitions":[{', "},{", "}]}\n"
 
 
-@dataclass
-class Listed:
+class Listed(Struct):
     """The partitions in a file of the JSON format of kafka-reassign-partitions.
 
     - ``rows``: of the partitions that plan.json has, none twice

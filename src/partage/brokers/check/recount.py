@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from partage.brokers.directory import MARKER
 
 
-@dataclass
-class Recount:
+class Recount(Struct):
     """``values``: the recounted value of each stage, by its name; ``defects``: found on the way."""
 
     values: dict[str, int] = field(default_factory=dict)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from math import inf
 from reprlib import repr as shortened
 from typing import Any
+
+from msgspec import Struct
 
 Fit = Callable[[Sequence[Any]], bool]
 
@@ -22,8 +23,7 @@ class MalformedError(Exception):
     """A file of the plan directory lacks a field, or has a value that no plan has."""
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """A scalar (or a list checked as a whole): what is expected, in words, and the test whether
     values, all of them, are that."""
 
@@ -31,8 +31,7 @@ class Leaf:
     fit: Fit
 
 
-@dataclass(frozen=True)
-class OrNull:
+class OrNull(Struct, frozen=True):
     """A value of the schema, or null."""
 
     schema: Schema

@@ -22,12 +22,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from partage.brokers.check.load_columns import CAPACITY, whole_rates
 from partage.brokers.check.plan_columns import PlanColumns, read_json
@@ -113,8 +113,7 @@ def _read(plan: PlanColumns) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True)
-class _Pool:
+class _Pool(Struct, frozen=True):
     """Limits of brokers to choose from: of ``today``, highest first, and of each ``new`` one."""
 
     today: list[int]

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from partage.brokers.check.files import read_listed
 from partage.brokers.check.plan_columns import MAX_DEFECTS, Bools, Ints, PlanColumns, pair_counts
@@ -198,8 +198,7 @@ class _Replay:
         ]
 
 
-@dataclass(frozen=True)
-class _Limits:
+class _Limits(Struct, frozen=True):
     """The options that limit a wave; ``throttle`` in bytes per second."""
 
     concurrency: int

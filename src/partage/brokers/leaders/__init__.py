@@ -9,11 +9,11 @@ together with the sets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.figures import next_live
 from partage.brokers.leaders.choices import Choices
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class LeaderProof:
+class LeaderProof(Struct, frozen=True, eq=False):
     """Leaders by count: sum of squares ``value``, its ``bound`` and the prices [E] that give it."""
 
     value: int
@@ -40,8 +39,7 @@ class LeaderProof:
     price: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class Led:
+class Led(Struct, frozen=True, eq=False):
     """Ordered replica lists [P, R] and the proofs; no proof of leaders that are one load of
     several. ``zone``: where few bytes across racks were preferred."""
 

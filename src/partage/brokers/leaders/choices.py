@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.figures import next_live
 from partage.brokers.problem import Problem
@@ -15,8 +15,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Choices:
+class Choices(Struct, frozen=True, eq=False):
     """Possible leaders, given the replica sets [P, R] (any order, padded with -1).
 
     Slots are the usable brokers. ``open`` rows have two or more usable replicas; the others are

@@ -14,11 +14,12 @@ second run changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.brokers.figures import next_live, one_width
 from partage.brokers.leaders.choices import Choices
@@ -32,8 +33,7 @@ Bools = npt.NDArray[np.bool_]
 Proof = Sequence[Prices | int]
 
 
-@dataclass(frozen=True, eq=False)
-class FailureProof:
+class FailureProof(Struct, frozen=True, eq=False):
     """Leaders after any failure.
 
     - ``worst``: leaders of the worst survivor; ``ideal``: a lower bound on it over all equally fair

@@ -13,10 +13,9 @@ run changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.figures import next_live, one_width
 from partage.brokers.problem import Problem
@@ -36,8 +35,7 @@ def share_after_rack_failure(problem: Problem, lists: Ints, rows: Ints, pair: In
     return np.asarray(search.leader * len(search.rack) + search.follower)
 
 
-@dataclass(eq=False)
-class _Search:
+class _Search(Struct, eq=False):
     """Brokers are slots.
 
     - ``leader``, ``follower`` [I]: of the partitions; ``taker`` [I]: who leads when the rack fails

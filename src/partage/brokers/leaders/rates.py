@@ -12,10 +12,9 @@ stays unchanged. Partitions without a measured rate are then distributed by coun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
@@ -29,8 +28,7 @@ Ints = npt.NDArray[np.int64]
 _SWEEPS = 50
 
 
-@dataclass(frozen=True, eq=False)
-class RateProof:
+class RateProof(Struct, frozen=True, eq=False):
     """The highest leader rate of a broker, ``value``, is at least ``bound`` (both in
     ``RATE_SCALE``-ths of the total), because of the partitions whose replicas are all on the slots
     ``confined`` [bool, E], or because of the single partition with the highest rate."""

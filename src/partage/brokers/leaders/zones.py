@@ -9,10 +9,10 @@ the fewest changed orders. Leader counts and replica sets stay as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.brokers.leaders import Led, kept_order, ordered
 from partage.brokers.leaders.choices import Choices
@@ -26,8 +26,7 @@ from partage.flow.selection import pick_cheapest_pairs
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class ZoneProof:
+class ZoneProof(Struct, frozen=True, eq=False):
     """What crosses racks, in ``RATE_SCALE``-ths of all rates, and a lower bound from ``prices`` on
     it among orders as fair with the same leader counts."""
 

@@ -8,10 +8,9 @@ half of a band's lower part below what is left on average.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from partage.brokers.load.model import LoadModel
 from partage.flow.load_balancing import Bands, Loads

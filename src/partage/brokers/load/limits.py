@@ -8,10 +8,10 @@ stay where they are; and racks, which must hold a part of every partition.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.load.model import HELD, LED, LoadModel
 from partage.brokers.option_values import RESOURCES
@@ -21,8 +21,7 @@ from partage.flow.size_balancing import zone_totals
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, order=True)
-class Limit:
+class Limit(Struct, frozen=True, order=True):
     """``excess``: millionths of the fair share that some broker must be outside its band, because
     of ``reason``."""
 

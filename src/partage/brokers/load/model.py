@@ -13,13 +13,14 @@ rule allows. All numbers are integers; rates are multiples of a power of two.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.brokers.option_values import RESOURCES
 from partage.brokers.problem import Problem, capacity_weights
@@ -43,8 +44,7 @@ _EDGE = 1e-6
 _NO_DISK = 2**62
 
 
-@dataclass(frozen=True, eq=False)
-class LoadModel:
+class LoadModel(Struct, frozen=True, eq=False, dict=True):
     """Loads of the chosen partitions (items [I]) on the usable brokers (slots [E]).
 
     - ``rate_bits``: rates are multiples of 2 ** -rate_bits bytes per second

@@ -10,11 +10,11 @@ change of leaders does.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from partage.brokers.load.limits import least_excess
 from partage.brokers.load.model import HELD, LED, LoadModel

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.assignment import LOAD, MOVES, AssignmentProblem
 from partage.flow.assignment.problem import as_rows
@@ -75,8 +75,7 @@ def _placed(
     raise AssertionError("with a column for every replica all loads are contained")
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
+class _Steps(Struct, frozen=True, eq=False):
     """Columns of the loads: their ``slot``, ``size`` in replicas and ``cost`` per replica, which is
     that of the squares where loads are between ``first`` and ``last`` [E]."""
 

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.figures import changed_sets, kept_log_dirs
 from partage.brokers.placement.integer_program import NothingFitsError
@@ -65,8 +66,7 @@ class Fullness(NamedTuple):
     bound: Fraction
 
 
-@dataclass(frozen=True, eq=False)
-class BrokerDisks:
+class BrokerDisks(Struct, frozen=True, eq=False, dict=True):
     """The n replicas of a broker after the plan whose log dirs are known, and its open log dirs.
 
     - ``row``, ``column``, ``size``: of each replica; ``was``: its log dir before, -1 if it is new;

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.figures import changed_sets, kept_log_dirs, only_in
 from partage.brokers.problem import Problem, has_known_log_dirs
@@ -27,8 +27,7 @@ from partage.errors import CannotError
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class _Replica:
+class _Replica(Struct, frozen=True):
     """A replica that comes to a log dir, or goes, in a ``wave``, from 0; ``column`` in the
     placement after, or before."""
 

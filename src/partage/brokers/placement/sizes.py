@@ -8,10 +8,9 @@ plan fits into it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from partage.brokers.options import Limits
 from partage.brokers.placement.integer_program import (

@@ -19,10 +19,10 @@ What n brokers can hold, n + 1 can too: one stays empty. So what n - 1 cannot ho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.sizing.requirement import Requirement
 from partage.brokers.sizing.resources import Resource
@@ -39,8 +39,7 @@ _MOST_CELLS = 20_000_000
 _EDGE = 1e-9
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """``brokers`` or more are necessary. ``resource``: None for the replication factor.
     ``needed``, ``available``: what one broker fewer would have to hold, and can; None for rules
     that compare no sums."""
@@ -52,8 +51,7 @@ class Bound:
     available: float | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class _Pool:
+class _Pool(Struct, frozen=True, eq=False):
     """Brokers to choose from: the limits of ``today``, highest first, and of each ``new`` one."""
 
     today: list[int]
@@ -84,8 +82,7 @@ class _Pool:
         return high if total > 0 else 0
 
 
-@dataclass(frozen=True, eq=False)
-class LowerBounds:
+class LowerBounds(Struct, frozen=True, eq=False):
     """Of a cluster; ``new``: a broker that may be added, ``target`` [P]: replicas."""
 
     cluster: Cluster
@@ -222,8 +219,7 @@ def _largest_rack(sizes: Sequence[int], brokers: int) -> int:
     return next(c for c in range(max(sizes) + 1) if sum(min(s, c) for s in sizes) >= brokers)
 
 
-@dataclass(frozen=True)
-class _Racks:
+class _Racks(Struct, frozen=True):
     """Racks with ``sizes`` brokers today, and the ``total`` that leaders send, in limits of a
     broker; every partition has at most one replica in a rack."""
 

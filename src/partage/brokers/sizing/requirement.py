@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 SURVIVE = ("broker", "rack", "none")
 
 
-@dataclass(frozen=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """``headroom``: the share of each capacity that stays free on every broker, also on survivors
     of a failure. ``survive``: the failures, one at a time: of any broker; of any broker or rack; or
     none.

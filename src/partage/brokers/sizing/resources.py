@@ -5,12 +5,12 @@ A resource counts if the brokers list their capacity for it and the loads are kn
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.load.model import capacity_of, whole_rates
 from partage.brokers.problem import Problem
@@ -29,8 +29,7 @@ KEYS = {
 _UNLIMITED = 2**62
 
 
-@dataclass(frozen=True, eq=False)
-class Resource:
+class Resource(Struct, frozen=True, eq=False):
     """``each`` [P]: what a replica of a partition adds to its broker; of ``out``, the leader alone,
     which sends what consumers read and a copy to every follower. ``bits``: it is a multiple of
     2 ** -bits bytes (per second). ``share``: how much of a capacity may be used."""

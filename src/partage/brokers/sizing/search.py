@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from partage.brokers.directory import SIZE
 from partage.brokers.load.model import capacity_of
@@ -40,8 +41,7 @@ _STEPS = 8
 """Numbers tried above the lower bound before the search gives up: in steps of 1, 2, 4, …"""
 
 
-@dataclass(frozen=True, eq=False)
-class Attempt:
+class Attempt(Struct, frozen=True, eq=False):
     """A plan with so many ``brokers``: its ``options``, the placement ``after`` and its usage.
     ``changed``: it differs from the placement of the plan with these options."""
 
@@ -62,8 +62,7 @@ class Attempt:
         return float("inf") if self.usage is None else self.usage.overload
 
 
-@dataclass(frozen=True, eq=False)
-class ClusterSize:
+class ClusterSize(Struct, frozen=True, eq=False):
     """The answer: ``found``, the plan with the fewest brokers that fits; ``bounds`` on this number;
     ``below``: the plan that was tried with one broker fewer, None if the bound excludes it.
     ``left_out``: why a resource is not counted; ``now``: the usage of the current placement."""
@@ -218,8 +217,7 @@ def fewest_brokers(
     return ClusterSize(cluster, now, asked, resources, left_out, bounds, found, below)
 
 
-@dataclass(frozen=True, eq=False)
-class _Maker:
+class _Maker(Struct, frozen=True, eq=False):
     """Makes the plans."""
 
     cluster: Cluster

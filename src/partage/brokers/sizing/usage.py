@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.figures import Placement
 from partage.brokers.problem import Problem
@@ -17,8 +17,7 @@ from partage.cluster import Broker, Cluster
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Use:
+class Use(Struct, frozen=True, eq=False):
     """Of one resource, by usable broker: the ``load``, the load ``after`` the failure that is worst
     for it, and the ``limit``."""
 
@@ -41,8 +40,7 @@ class Use:
         ]
 
 
-@dataclass(frozen=True, eq=False)
-class Usage:
+class Usage(Struct, frozen=True, eq=False):
     """Of all resources; ``brokers``: those that may hold replicas. ``offline``: partitions that no
     broker takes over in some failure."""
 

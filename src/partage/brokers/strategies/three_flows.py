@@ -63,12 +63,12 @@ hundred random clusters, except for the pairs, and expects exceptions because th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.leader_flow import handovers
@@ -187,8 +187,7 @@ def _lists(problem: Problem, held: Bools, holds: Bools) -> Ints:
     return with_lists(problem, lists)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rules:
+class _Rules(Struct, frozen=True, eq=False):
     """The start of the first flow and its constraints.
 
     - ``held`` [I, B]: current holders of the chosen partitions; ``rest`` [B]: replicas left out

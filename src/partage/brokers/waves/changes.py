@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -17,8 +17,7 @@ UNLIMITED = 2**62
 """Free bytes of a disk of unknown size."""
 
 
-@dataclass(frozen=True, eq=False)
-class Changes:
+class Changes(Struct, frozen=True, eq=False, dict=True):
     """n partitions to reassign, each in one wave, on B brokers.
 
     - ``free`` [B]: free bytes of each disk before the first wave, below 0 where it overflows

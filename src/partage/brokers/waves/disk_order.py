@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.brokers.waves.changes import Changes, short_of_space
 from partage.brokers.waves.safe_order import safe_order
@@ -33,8 +33,7 @@ _LOOKAHEAD = 32
 """Waves among which the next one is chosen if the first of them does not fit."""
 
 
-@dataclass(frozen=True)
-class WaveLimits:
+class WaveLimits(Struct, frozen=True):
     """``concurrency``: new replicas of a wave per broker, in and out; ``batch``: changes of a wave,
     None without a limit."""
 

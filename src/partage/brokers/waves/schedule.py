@@ -18,12 +18,13 @@ fewer replicas) form the last waves of those; partitions that only change log di
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.brokers.figures import changed_rows, new_replicas
 from partage.brokers.waves.between_log_dirs import BetweenLogDirs
@@ -38,8 +39,7 @@ from partage.flow.sorting import distinct
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Wave:
+class Wave(Struct, frozen=True, eq=False):
     """``rows`` of the partitions reassigned together, and the load of the wave.
 
     - ``moves``: new replicas
@@ -67,8 +67,7 @@ class Wave:
         return None if self.bytes_in is None else int(self.bytes_in.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class WaveSchedule:
+class WaveSchedule(Struct, frozen=True, eq=False):
     """The waves in the order of execution.
 
     - ``bound``: no schedule within the limits has fewer waves

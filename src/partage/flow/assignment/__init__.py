@@ -34,10 +34,10 @@ again. This ends at the latest when every item is a group.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.assignment.count_network import DRIFT, Groups, solve_counts
 from partage.flow.assignment.disaggregation import Counts, assign_items
@@ -73,8 +73,7 @@ _MORE = 1 / 64
 """The share of all items that is solved again where the items that failed alone cost more."""
 
 
-@dataclass(frozen=True, eq=False)
-class Assignment:
+class Assignment(Struct, frozen=True, eq=False):
     """The solution: ``slots`` [I, max demand] ascending, -1 padded, and what proves it optimal.
 
     ``prices`` maps each cost to its dual values: per slot for load and moves, for spread a pair

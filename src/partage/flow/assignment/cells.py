@@ -8,10 +8,10 @@ there to the slot and stands for all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.assignment.problem import AssignmentProblem
 from partage.flow.network import Network, Squares
@@ -23,8 +23,7 @@ Floats = npt.NDArray[np.float64]
 _FAR = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, eq=False)
-class Ends:
+class Ends(Struct, frozen=True, eq=False):
     """Ways of one kind for items to reach a slot. All arrays [A].
 
     - ``tail``: the node that the items come from; ``family`` and ``slot``

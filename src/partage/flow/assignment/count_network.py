@@ -6,10 +6,9 @@ is restricted to the optimal face of the coarser one, a ``Face``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.assignment.cells import Cells, Ends, last_unit, lay_ends
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
@@ -38,8 +37,7 @@ DRIFT = "drift"
 """Of equally good counts, those that keep the items of each zone can be disaggregated."""
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
+class Groups(Struct, frozen=True, eq=False):
     """Items counted together. G groups.
 
     - ``of`` [I] group of each item; ``count`` [G], ``kind`` [G] class, ``family`` [G]
@@ -88,8 +86,7 @@ class Groups:
         return len(self.count)
 
 
-@dataclass(frozen=True, eq=False)
-class Face:
+class Face(Struct, frozen=True, eq=False):
     """The optimal face of a coarser network, which restricts a finer one, by class of items.
 
     ``zone``, ``stay`` [C, Z] and ``own``, ``new`` [C, E] hold FREE, EMPTY or FULL; ``violating``

@@ -14,10 +14,9 @@ all of theirs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.assignment.count_network import CountNetwork
 from partage.flow.assignment.problem import AssignmentProblem, as_rows
@@ -37,8 +36,7 @@ _COSTS, _MOST_COSTS = 1000, 100_000
 takes ties as if at random, finds a flow without costs much sooner."""
 
 
-@dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Struct, frozen=True, eq=False):
     """The counts to disaggregate.
 
     - ``of`` [I] group of each item; ``own``: (group, slot, how many of the group's items are

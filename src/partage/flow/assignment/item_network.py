@@ -17,10 +17,9 @@ small network without families, then spread in one with families, on the optimal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.assignment.cells import Cells, Ends, last_unit, lay_ends
 from partage.flow.assignment.count_network import (
@@ -41,8 +40,7 @@ Bools = npt.NDArray[np.bool_]
 Prices = dict[str, tuple[Ints, Ints | None]]
 
 
-@dataclass(frozen=True, eq=False)
-class ItemLayout:
+class ItemLayout(Struct, frozen=True, eq=False):
     """[I] which items are a group of their own, which of these have an arc to every slot, and which
     of the others are counted only with items that hold as many slots of each zone."""
 
@@ -51,8 +49,7 @@ class ItemLayout:
     by_zones: Bools
 
 
-@dataclass(frozen=True, eq=False)
-class CountSolution:
+class CountSolution(Struct, frozen=True, eq=False):
     """Counts to disaggregate, their costs, and the prices that prove these."""
 
     counts: Counts
@@ -80,8 +77,7 @@ def solve_item_network(
     return CountSolution(network.counts(), network.costs(), network.prices())
 
 
-@dataclass(frozen=True, eq=False)
-class _Arcs:
+class _Arcs(Struct, frozen=True, eq=False):
     """Arcs of one kind [A] and the flow fixed on them. ``at``: the place of those that are ``laid``
     in the network. ``key``, ascending where there is no network above, identifies an arc in the
     network below."""
@@ -92,8 +88,7 @@ class _Arcs:
     fixed: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class _Ends(Ends):
+class _Ends(Ends, frozen=True, eq=False):
     """``Ends`` with the keys of their arcs, and what these cost."""
 
     key: Ints

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.sorting import distinct, numbered
 
@@ -30,8 +30,7 @@ def zone_bounds(demand: int, zone_sizes: Ints) -> tuple[int, int]:
     return 1, most
 
 
-@dataclass(frozen=True, eq=False)
-class AssignmentProblem:
+class AssignmentProblem(Struct, frozen=True, eq=False, dict=True):
     """I items to assign to E slots in Z zones.
 
     - ``family`` [I], ``demand`` [I] (at most E), ``own`` [I, K]: slots held today, -1 padded

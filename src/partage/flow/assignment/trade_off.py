@@ -19,10 +19,11 @@ loads are counted from the target, so that only the target itself is fair.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.flow.assignment.count_network import CountNetwork, Groups
 from partage.flow.assignment.problem import LOAD, MOVES, AssignmentProblem
@@ -31,8 +32,7 @@ from partage.flow.network import Network
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Trade:
+class Trade(Struct, frozen=True, eq=False):
     """Loads to aim at and what proves them optimal.
 
     - ``load`` [E], base included; ``moves`` that they take, as a lower bound from classes

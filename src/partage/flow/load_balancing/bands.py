@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -14,8 +14,7 @@ Floats = npt.NDArray[np.float64]
 MILLION = 10**6
 
 
-@dataclass(frozen=True, eq=False)
-class Bands:
+class Bands(Struct, frozen=True, eq=False):
     """For K loads of E slots, all [K, E] integers: the least and the greatest load allowed, and the
     ``fair`` load (at least 1), in which distances are measured."""
 

@@ -9,11 +9,11 @@ prices into a bound for the real items, so rounding here costs strength, never v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.load_balancing.bands import Bands
@@ -33,8 +33,7 @@ _FINEST = 20
 _PENALTY = 1e3
 
 
-@dataclass(frozen=True, eq=False)
-class Prices:
+class Prices(Struct, frozen=True, eq=False):
     """``price`` [K, E], integers, for a unit of each load on each slot, where a unit of cost counts
     ``scale``."""
 

@@ -12,10 +12,11 @@ and there are finitely many placements; so the rounds end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.load_balancing.bands import Bands, Penalty
@@ -29,8 +30,7 @@ _CLOSER = 0.9
 """A result counts only if it brings the squared distances down to this share."""
 
 
-@dataclass(frozen=True, eq=False)
-class Loads:
+class Loads(Struct, frozen=True, eq=False):
     """K loads: ``each`` [K, I] of an item, ``base`` [K, E] that stays, and the ``bands``."""
 
     each: Ints

@@ -7,12 +7,12 @@ slot in place of one, comes first; from there the next, until none costs less.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.load_relief.state import ReliefProblem
 
@@ -28,8 +28,7 @@ _MOVE, _LEADER = 1e-3, 1e-5
 changes with the same bytes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Changes:
+class Changes(Struct, frozen=True, eq=False):
     """C changes: ``item`` [C] and its new ``rows`` [C, R], the leader first, -1 padded."""
 
     item: Ints

@@ -7,11 +7,11 @@ not by time, so that the same input gives the same answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from partage.flow.load_relief.changes import Changes, cost_of
 from partage.flow.load_relief.state import ReliefProblem
@@ -30,8 +30,7 @@ _SECONDS, _GAP = 600.0, 1e-6
 """The time ends a search that hangs; a gap this small counts as none."""
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Struct, frozen=True, eq=False):
     """``over``: how far loads stay above their limits, in mean fair loads; ``part`` [C] of each
     change; ``price`` [K, E] of a mean fair load, 0 or more; ``rent`` [I]:
     what an item's changes gain; ``cost`` [C]: of each change at these prices, 0 or more."""

@@ -7,11 +7,12 @@ first, then those of leading. Each has an upper limit per slot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.flow.assignment import AssignmentProblem
 
@@ -20,8 +21,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class ReliefProblem:
+class ReliefProblem(Struct, frozen=True, eq=False, dict=True):
     """I items, E slots, H loads of holding, L loads of leading.
 
     - ``held`` [H, I], ``led`` [L, I]: what an item adds; ``base``, ``high``, ``fair`` [K, E]: what

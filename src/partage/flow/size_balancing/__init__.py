@@ -14,10 +14,10 @@ from its own result as long as that narrows the bands, so a second run changes n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.size_balancing.band_search import BandSearch
@@ -47,8 +47,7 @@ _FIRST, _DOUBLINGS, _HALVINGS = 0.001, 24, 4
 _ANY = 2**62
 
 
-@dataclass(frozen=True, eq=False)
-class Bands:
+class Bands(Struct, frozen=True, eq=False):
     """The load each slot should have: its ``share`` [E] plus or minus a tolerance, and at most
     ``ceiling`` [E]. Without a share: any load up to the ceiling."""
 
@@ -77,8 +76,7 @@ class Bands:
         return float((np.maximum(away, 0) / np.maximum(self.share, 1.0)).max())
 
 
-@dataclass(frozen=True, eq=False)
-class BalancedSizes:
+class BalancedSizes(Struct, frozen=True, eq=False):
     """``slots`` [I, max demand] ascending, -1 padded; ``tolerance`` of the narrowest bands that
     contain its loads, None where a slot is above its ceiling."""
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
 from partage.brokers.check.replan_files import replan_number, replans
 from partage.brokers.option_values import LeaderRacks
@@ -100,7 +101,7 @@ def _solved(problem: Problem) -> Plan:
     except CannotError:
         if not problem.options.leader_racks:
             raise
-        return solve(replace(problem, options=replace(problem.options, leader_racks=())))
+        return solve(structs.replace(problem, options=replace(problem.options, leader_racks=())))
 
 
 def _leader_racks(plan: ExecutionPlan, expected: Cluster) -> tuple[LeaderRacks, ...]:
@@ -158,4 +159,4 @@ def _problem(
         target[row] = len(plan.changes[states[row].key].target)
         if target[row] > usable:
             raise CannotError(f"{states[row].name} needs {target[row]} live brokers, {usable} are")
-    return replace(problem, chosen=chosen, target=target)
+    return structs.replace(problem, chosen=chosen, target=target)

@@ -11,7 +11,6 @@ after a failure, copies between two brokers) is counted from its replica lists.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -35,8 +34,7 @@ from partage.report.view.loads import Load, known_loads, loads_of, rack_position
 __all__ = ["MARKS", "Load", "Rating", "View", "view"]
 
 
-@dataclass(frozen=True, eq=False)
-class View(PlanData):
+class View(PlanData, frozen=True, eq=False, dict=True):
     """Everything shown of one plan: its arrays and the sentences about it."""
 
     headline = cached_property(sentences.headline)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from partage.brokers.optimality import verdict
 from partage.brokers.stages import StageName
@@ -27,8 +28,7 @@ _FEW = 4
 """With at most so many different loads, the sum of squares can be computed by hand."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """A check to do: a command or a sum, what it verifies, and its expected result."""
 
     command: str

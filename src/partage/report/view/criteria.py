@@ -4,8 +4,9 @@ a failure."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from partage.brokers.plan_file import FailureFigures, PlanFigures
 from partage.brokers.stages import StageName
@@ -22,8 +23,7 @@ MARKS: dict[Rating, str] = {"good": "✓", "limit": "◆", "bad": "✗", "none":
 """A sign for every rating, so that colour is never its only carrier."""
 
 
-@dataclass(frozen=True)
-class Criterion:
+class Criterion(Struct, frozen=True):
     """A criterion before and after the plan."""
 
     key: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from partage.brokers.least_time import refusal
 from partage.brokers.optimality import optimality
@@ -25,8 +25,7 @@ from partage.report.view.loads import Load, Rack
 from partage.units import Rate
 
 
-@dataclass(frozen=True, eq=False)
-class PlanData:
+class PlanData(Struct, frozen=True, eq=False, dict=True):
     """B brokers (ascending id), T topics, P partitions, R replicas, K racks.
 
     - ``topic``, ``number``: [P] position in ``topics``, Kafka's partition number

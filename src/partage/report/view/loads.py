@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from partage.brokers.plan_file import BrokerLoad, PlanBroker, ResourceFigures
 from partage.report import units
@@ -15,8 +15,7 @@ from partage.report.view.counting import Bools, Floats, Ints
 Unit = Literal["count", "bytes", "rate"]
 
 
-@dataclass(frozen=True, eq=False)
-class Load:
+class Load(Struct, frozen=True, eq=False):
     """One quantity per broker: [B] before, [B] after, [B] the fair share of what is after.
 
     ``rows`` [B]: bands, headroom and hottest partitions, where every load is known."""
@@ -57,8 +56,7 @@ class Load:
         return low if low == high else f"{low} – {high}"
 
 
-@dataclass(frozen=True)
-class Rack:
+class Rack(Struct, frozen=True):
     """A rack: the number of its usable brokers, and (before, after) of its loads."""
 
     name: str

@@ -11,9 +11,9 @@ therefore ranked once.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from partage.brokers.stages import StageName
 from partage.flow.certificate import unpack
@@ -24,8 +24,7 @@ COSTS = {StageName.REPLICAS: "load", StageName.MOVES: "moves", StageName.TOPIC_S
 """The cost that a stage of the certificate minimises, as ``--explain`` names it."""
 
 
-@dataclass(frozen=True, eq=False)
-class NextBest:
+class NextBest(Struct, frozen=True, eq=False):
     """M new replicas, ordered by partition and position in its list.
 
     - ``broker`` [M]: position of the next best broker, -1 where the rules allow no other

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from partage.brokers.plan_file import BrokerLoad, PlanFigures, ResourceFigures
@@ -47,8 +47,7 @@ DIFFERS = "differs"
 """A band that is not the same for every broker."""
 
 
-@dataclass(frozen=True)
-class ResourceRow:
+class ResourceRow(Struct, frozen=True):
     """A load over all brokers as text; ``within``: whether every broker is in its band (None, with
     an empty ``band``: the plan aims at none)."""
 
@@ -107,8 +106,7 @@ def _resource_row(name: str, was: ResourceFigures, now: ResourceFigures) -> Reso
     )
 
 
-@dataclass(frozen=True)
-class HighestLoad:
+class HighestLoad(Struct, frozen=True):
     """The load of a broker (its ``position``) that is highest compared with its fair share; texts,
     and ``within``: whether it is in its band (None: the plan aims at none). ``headroom``: of the
     resource with the least."""
