@@ -31,7 +31,7 @@ UNPRINTABLE = (
 
 _UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
 _ASCII_CONTROLS = bytes(c for c in (*range(32), 127) if c != ord("\n"))
-_NOT_LINE_ENDS = re.compile(f"(?!\n)[{UNPRINTABLE}]")
+_NOT_LINE_ENDS = f"(?!\n)[{UNPRINTABLE}]"
 
 
 def is_printable(value: Any) -> TypeGuard[str]:
@@ -44,7 +44,7 @@ def printable(text: str, *, lines: bool = False) -> str:
     ends."""
     if text.isascii() and text.isprintable():
         return text
-    return (_NOT_LINE_ENDS if lines else _UNPRINTABLE).sub(_escape, text)
+    return re.sub(_NOT_LINE_ENDS if lines else _UNPRINTABLE, _escape, text)
 
 
 def printable_json(text: str) -> str:
@@ -54,7 +54,7 @@ def printable_json(text: str) -> str:
         data = text.encode("ascii")
         if len(data.translate(None, _ASCII_CONTROLS)) == len(data):
             return text
-    return _NOT_LINE_ENDS.sub(_json_escape, text)
+    return re.sub(_NOT_LINE_ENDS, _json_escape, text)
 
 
 def printable_values(value: Any) -> Any:

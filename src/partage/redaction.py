@@ -20,22 +20,32 @@ _SHORTEST = 4
 
 _hidden: set[str] = set()
 
-# A lone name before the host of Azure's storage is a container.
-# Every repeat has a limit: otherwise the time is quadratic in the length of a message.
-_LOGIN = re.compile(
-    r"(?<=://)(?:(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)|[^\s'\":/@]{0,99}:)"
-    r"[^\s'\"]{0,999}@"
-    r"|(?<![^\s'\"=(,])[^\s'\":/@=]{1,99}:(?!//)[^\s'\"]{1,999}@(?=\S)"
+# What a secret's place contains, the place, and what is shown instead. Patterns are compiled when a
+# text has that part; every repeat has a limit: otherwise the time is quadratic in its length.
+_PLACES = (
+    (
+        "-----BEGIN ",
+        r"(?s)(-----BEGIN [A-Z0-9 ]+-----).*?(?:-----END [A-Z0-9 ]*-*|\Z)",
+        rf"\1{HIDDEN}",
+    ),
+    (
+        "@",
+        # a lone name before the host of Azure's storage is a container
+        r"(?<=://)(?:(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)|[^\s'\":/@]{0,99}:)"
+        r"[^\s'\"]{0,999}@"
+        r"|(?<![^\s'\"=(,])[^\s'\":/@=]{1,99}:(?!//)[^\s'\"]{1,999}@(?=\S)",
+        f"{HIDDEN}@",
+    ),
+    ("sig=", r"(?<=[?&]sig=)[^\s;&,'\"]+", HIDDEN),
+    (
+        "=",
+        r"(?is)(?P<name>\b[\w.-]{0,99}"
+        r"(?:token|username|passw(?:or)?d|secret|signature|credential"
+        r"|access.?key|account.?key|api.?key|encryption.?key|private.?key)[\w.-]{0,99}=)"
+        r"(?!\"…\")(?P<value>\"(?:\\.|[^\"\\])*(?:\"|\Z)|'(?:\\.|[^'\\])*(?:'|\Z)|[^\s;&,'\"]+)",
+        rf"\g<name>{HIDDEN}",
+    ),
 )
-_PARAMETER = re.compile(
-    r"(?P<name>\b[\w.-]{0,99}"
-    r"(?:token|username|passw(?:or)?d|secret|signature|credential"
-    r"|access.?key|account.?key|api.?key|encryption.?key|private.?key)[\w.-]{0,99}=)"
-    r"(?!\"…\")(?P<value>\"(?:\\.|[^\"\\])*(?:\"|\Z)|'(?:\\.|[^'\\])*(?:'|\Z)|[^\s;&,'\"]+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_SIGNATURE = re.compile(r"(?<=[?&]sig=)[^\s;&,'\"]+")
-_PEM = re.compile(r"(-----BEGIN [A-Z0-9 ]+-----).*?(?:-----END [A-Z0-9 ]*-*|\Z)", re.DOTALL)
 
 
 def hide(value: str) -> None:
@@ -54,9 +64,10 @@ def redacted(text: str) -> str:
     """The text without secrets."""
     for value in sorted(_hidden, key=len, reverse=True):  # one may contain another
         text = text.replace(value, HIDDEN)
-    text = _PEM.sub(rf"\1{HIDDEN}", text)
-    text = _SIGNATURE.sub(HIDDEN, _LOGIN.sub(f"{HIDDEN}@", text))
-    return _PARAMETER.sub(rf"\g<name>{HIDDEN}", text)
+    for part, place, instead in _PLACES:
+        if part in text:
+            text = re.sub(place, instead, text)
+    return text
 
 
 def split_login(url: str) -> tuple[str, str]:
