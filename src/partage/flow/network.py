@@ -261,16 +261,8 @@ def _solve(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
 def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
     """``_solve`` in these windows after reducing nodes and arcs, by the method that suits the
     costs."""
-    feeder = _feeders(arcs, supply)[arcs.tail]
-    fed = np.flatnonzero(feeder >= 0)
-    feeder = feeder[fed]
-    tail, price = arcs.tail.copy(), arcs.cost.copy()
-    tail[fed], price[fed] = arcs.tail[feeder], arcs.cost[fed] + arcs.cost[feeder]
-    left = np.ones(len(tail), dtype=np.bool_)
-    left[feeder] = False
-    keep = np.flatnonzero(left)
-    fewer = replace(arcs, tail=tail, cost=price)
-    fewer = fewer.at(keep) if len(keep) < len(tail) else fewer
+    fewer, keep, fed, feeder = _without_feeders(arcs, supply)
+    start = start[keep]
     connected = _between_connected(fewer, supply, guess)
     if connected is None:
         return None
@@ -278,7 +270,7 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | N
     try:
         if len(fewer.different_prices()) > _FEW:
             raise TooManyRoundsError
-        found = cheapest_flow(fewer, supply, guess, start[keep], _ROUNDS)
+        found = cheapest_flow(fewer, supply, guess, start, _ROUNDS)
     except TooManyRoundsError:
         found = _by_cost_scaling(fewer, supply)
     if found is None:
@@ -299,6 +291,21 @@ def _between_connected(arcs: Arcs, supply: Ints, guess: Ints) -> tuple[Arcs, Int
     number = np.cumsum(some) - 1
     fewer = replace(arcs, tail=number.take(arcs.tail), head=number.take(arcs.head))
     return fewer, supply[some], guess[some]
+
+
+def _without_feeders(arcs: Arcs, supply: Ints) -> tuple[Arcs, Ints, Ints, Ints]:
+    """Fewer arcs, which of all they are, and which of all start at the tail of another now, their
+    feeder."""
+    feeder = _feeders(arcs, supply)[arcs.tail]
+    fed = np.flatnonzero(feeder >= 0)
+    feeder = feeder[fed]
+    tail, cost = arcs.tail.copy(), arcs.cost.copy()
+    tail[fed], cost[fed] = arcs.tail[feeder], arcs.cost[fed] + arcs.cost[feeder]
+    left = np.ones(len(tail), dtype=np.bool_)
+    left[feeder] = False
+    keep = np.flatnonzero(left)
+    fewer = replace(arcs, tail=tail, cost=cost)
+    return fewer.at(keep) if len(keep) < len(tail) else fewer, keep, fed, feeder
 
 
 def _feeders(arcs: Arcs, supply: Ints) -> Ints:
