@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import gzip
 import json
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,14 +35,22 @@ def read_text(path: str | os.PathLike[str], *, regular: bool = False) -> str:
         raise InputError(os.fspath(path), "is a named pipe, expected a file")
     name, raw = os.fspath(path), read_bytes(path)
     if raw.startswith(_GZIP_MAGIC) or name.endswith(".gz"):
-        try:
-            with gzip.GzipFile(fileobj=BytesIO(raw)) as unpacked:
-                raw = unpacked.read(MAX_BYTES + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(name, f"broken gzip ({error})") from None
-        if len(raw) > MAX_BYTES:
-            raise InputError(name, f"unpacks to more than {MAX_BYTES:,} bytes")
+        raw = _unpacked(raw, name)
     return decoded(raw, name)
+
+
+def _unpacked(raw: bytes, name: str) -> bytes:
+    import gzip
+    import zlib
+
+    try:
+        with gzip.GzipFile(fileobj=BytesIO(raw)) as file:
+            unpacked = file.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(name, f"broken gzip ({error})") from None
+    if len(unpacked) > MAX_BYTES:
+        raise InputError(name, f"unpacks to more than {MAX_BYTES:,} bytes")
+    return unpacked
 
 
 def decoded(raw: bytes, where: str) -> str:

@@ -50,6 +50,8 @@ _MISMATCHES = (msgspec.ValidationError, RecursionError, UnicodeEncodeError)
 
 MAX_INT32 = 2**31 - 1
 
+# lengths are part of patterns: with Meta(pattern=…, max_length=…), msgspec 0.22 crashes when Python
+# collects garbage while types are being prepared
 _PRINTABLE = rf"\A[^{UNPRINTABLE}]{{%s}}\Z"
 
 Text: TypeAlias = Annotated[

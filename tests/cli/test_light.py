@@ -55,8 +55,7 @@ where it is used: a module takes half a millisecond."""
 
 GIVEN = {
     *("CheckResult", "RuleDefects", "Comparison", "Explanation", "Instead", "Reason"),
-    *("NewPartitions", "Plan", "PlanOptions", "Limits", "PlanRequest", "CompareRequest"),
-    "Strategy",
+    *("NewPartitions", "Plan", "PlanOptions", "PlanRequest", "CompareRequest"),
 }
 """The dataclasses of the planner: what ``import partage`` gives, with its parts, and the options,
 which ``--help`` loads without msgspec."""

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from partage import Cluster, InputError
-from partage.cluster.formats import read_log_dir_sizes
+from partage.cluster.kafka_tools import read_log_dir_sizes
 from partage.printable import is_printable
 from tests.profiles import examples
 from tests.strategies import clusters

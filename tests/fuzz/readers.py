@@ -553,13 +553,13 @@ READERS: tuple[Reader, ...] = (
         "topics described",
         ("describe.txt",),
         (command("plan", "describe.txt", "--json", "--replication-factor", "2"),),
-        ("cluster.formats",),
+        ("cluster.kafka_tools",),
     ),
     Reader(
         "log dirs described",
         ("log-dirs.txt",),
         (command("plan", "cluster.json", "--json", "--no-moves", "--sizes", "log-dirs.txt"),),
-        ("cluster.formats",),
+        ("cluster.kafka_tools",),
         ("sizes FILE",),
     ),
     Reader(

@@ -27,7 +27,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from partage.cli import main
-from partage.cli.arguments import SparkOptions
+from partage.cli.spark_options import SparkOptions
 from partage.errors import InputError, PartageError
 from partage.pipeline.session import (
     _check_listening,

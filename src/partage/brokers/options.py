@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from partage.brokers.declaration import (
     COMPARE,
@@ -82,8 +82,7 @@ def _reassignment(given: Any) -> Reassignment:
     return Reassignment.of(given)
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """What may be given up, and how much may be moved; None: no limit. ``tolerance`` is a fraction
     of the fair share."""
 

@@ -6,14 +6,13 @@ tests/cli/test_compat.py holds what is relied on: after an upgrade of typer it f
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from typer._click.core import Command, Context, ParameterSource
 from typer._click.exceptions import ClickException
 from typer._click.globals import get_current_context
-from typer._coercion import RuntimeParam, TypeDescriptor, build_runtime_param
+from typer._coercion import RuntimeParam, build_runtime_param
 from typer.core import TyperArgument, TyperOption
 
 __all__ = [
@@ -27,11 +26,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
 class _OfItsTypeAlready(RuntimeParam):
     """Keeps a value that has the type of its parameter; typer converts every other one."""
-
-    typers: TypeDescriptor
 
     def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
         kind = self.annotation
@@ -41,7 +37,7 @@ class _OfItsTypeAlready(RuntimeParam):
             return float(value)
         if type(value) is kind:
             return value
-        return build_runtime_param(self.typers).coerce(value, param, ctx)
+        return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
 
 
 def keep_values_of_their_type(context: Context) -> None:
@@ -50,7 +46,7 @@ def keep_values_of_their_type(context: Context) -> None:
     for one in context.command.get_params(context):
         if isinstance(one, (TyperArgument, TyperOption)):
             typers = one.type_descriptor
-            one._runtime_param = _OfItsTypeAlready(typers.parameter_info, typers.annotation, typers)
+            one._runtime_param = _OfItsTypeAlready(typers.parameter_info, typers.annotation)
 
 
 _UNUSED = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}

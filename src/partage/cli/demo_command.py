@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import Json, Master
+from partage.cli.arguments import Json
+from partage.cli.spark_options import Master
 
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan

@@ -13,12 +13,12 @@ from partage.cli.arguments import (
     Json,
     Overwrite,
     ResultPage,
-    SparkOptions,
     check_choice,
     check_present,
     check_tables,
     one_of,
 )
+from partage.cli.spark_options import SparkOptions
 
 if TYPE_CHECKING:
     from rich.console import Console

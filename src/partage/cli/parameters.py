@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -22,8 +22,7 @@ _NAMES: Mapping[str, Callable[[], Iterable[str]]] = {"strategy": strategy_names}
 """Options that take a registered name: what a shell lists."""
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(NamedTuple):
     """A parameter of a command, and the options it stands for."""
 
     name: str

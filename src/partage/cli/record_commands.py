@@ -15,12 +15,12 @@ from partage.cli.arguments import (
     Overwrite,
     ResultPage,
     SkipDamaged,
-    SparkOptions,
     Table,
     check_present,
     check_tables,
     record_columns,
 )
+from partage.cli.spark_options import SparkOptions
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,10 +20,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date, time
 from difflib import get_close_matches
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from typer.core import TyperOption
 
@@ -49,13 +48,12 @@ Given: TypeAlias = Mapping[str, tuple[str, Any]]
 """By option: its place in the file, and its value."""
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """The settings file: its path, its values as click's ``default_map``, the error in it, and
     files that were ignored."""
 
     file: str | None = None
-    defaults: dict[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = {}
     error: InputError | None = None
     ignored: tuple[Ignored, ...] = ()
 
@@ -144,8 +142,7 @@ def is_public(option: TyperOption) -> bool:
     return bool(option.is_flag or path or "--bootstrap-server" in option.opts)
 
 
-@dataclass(frozen=True)
-class _Reader:
+class _Reader(NamedTuple):
     """Turns the tables of a file in a folder into click's ``default_map``."""
 
     file: str

@@ -15,9 +15,8 @@ import os
 import pwd
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from partage.errors import InputError
 from partage.files import decoded, read_bytes
@@ -35,8 +34,7 @@ _MAY_BE_CODE = ("assignor", "partitioner")
 _WRITTEN = ("dir", "metrics", "out", "picture", "report")
 
 
-@dataclass(frozen=True)
-class SettingsFile:
+class SettingsFile(NamedTuple):
     """A file that counts. ``found``: by searching, not named by the variable."""
 
     name: str
@@ -44,8 +42,7 @@ class SettingsFile:
     found: bool
 
 
-@dataclass(frozen=True)
-class Ignored:
+class Ignored(NamedTuple):
     """A file that does not count: its name, why, and what to do about it."""
 
     name: str

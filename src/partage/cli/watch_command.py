@@ -14,10 +14,10 @@ from partage.cli import output
 from partage.cli.arguments import (
     BootstrapServer,
     CommandConfig,
-    SparkOptions,
     check_choice,
     one_of,
 )
+from partage.cli.spark_options import SparkOptions
 from partage.cli.watch_apply import ApplyOptions, applier
 
 if TYPE_CHECKING:

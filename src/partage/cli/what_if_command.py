@@ -16,7 +16,6 @@ from partage.cli.arguments import (
     Json,
     Overwrite,
     ResultPage,
-    SparkOptions,
     assignor_names,
     check_tables,
     completion_from,
@@ -25,6 +24,7 @@ from partage.cli.arguments import (
 from partage.cli.group_commands import KAFKA_ASSIGNORS, Mode
 from partage.cli.loads import Loads
 from partage.cli.plan_options import ClusterArgument, Strategies, problem_of
+from partage.cli.spark_options import SparkOptions
 
 if TYPE_CHECKING:
     from rich.console import Console

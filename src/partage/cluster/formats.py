@@ -1,17 +1,15 @@
 """Read the files that describe a cluster. Errors name the place in the file.
 
 A CLUSTER file has one of three forms, recognised by content: the JSON of this project, Kafka's
-reassignment JSON (its brokers are those named), and the output of ``kafka-topics.sh --describe``.
-Sizes come from the output of ``kafka-log-dirs.sh --describe``.
+reassignment JSON (its brokers are those named), and the output of ``kafka-topics.sh --describe``
+(``kafka_tools``).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from base64 import urlsafe_b64decode
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
@@ -22,10 +20,9 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker, LogDir
-from partage.errors import InputError, shown
+from partage.errors import InputError
 from partage.files import parse_json, read_text
 from partage.json_input import Count, Name, check_json
-from partage.units import listed, plural
 
 _MAX_PARTITION = 2**31 - 1
 _BYTES_WORDS = f"a whole number of bytes from 0 to {MAX_BYTES} (an exbibyte)"
@@ -147,48 +144,7 @@ class _ClusterFile(Struct):
     tiered_topics: dict[str, _TieredEntry] = {}
 
 
-class _LogDirReplica(Struct, rename="camel"):
-    partition: Annotated[
-        str, Meta(pattern=r"\A[A-Za-z0-9._-]+-[0-9]{1,10}\Z", description="text such as topic-0")
-    ]
-    size: Size
-    is_future: bool = False
-
-
-class _LogDir(Struct):
-    partitions: list[_LogDirReplica] = []
-
-
-class _LogDirBroker(Struct, rename="camel"):
-    log_dirs: list[_LogDir]
-
-
-class _LogDirsOutput(Struct):
-    brokers: list[_LogDirBroker]
-
-
-# Atomic groups and possessive repeats: the time is linear in the length of a line.
-_DESCRIBE_LINE = re.compile(
-    r"\s*+Topic:\s*+(?P<topic>\S++)\s(?>.*?\bPartition:\s*+(?P<partition>\d{1,10})\s)"
-    r"(?>.*?\bReplicas:\s*+(?P<replicas>\d{1,10}(?:,\d{1,10})*+)(?=\s|$))(?P<rest>.*)",
-    re.ASCII,
-)
-TIERED = "remote.storage.enable"
-"""A topic's setting: whether it has remote storage."""
-
-LOCAL_RETENTION = ("local.retention.bytes", "retention.bytes")
-"""The settings that limit what stays on brokers; the first counts unless it is -2."""
-
-_DESCRIBE_HEAD = re.compile(
-    r"\s*+Topic:\s*+(?P<topic>\S++)(?:\s++TopicId:\s*+(?P<id>\S*+))?+"
-    r"\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})",
-    re.ASCII,
-)
-_SETTING = re.compile(
-    r"(?<=[\s,])(remote\.storage\.enable|(?:local\.)?retention\.bytes)=(true|false|-?\d{1,19})",
-    re.ASCII,
-)
-_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
+TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 _OTHER_KEYS = {
     *("leader", "isr", "sizes", "records_in_per_second", "records_out_per_second"),
     *("usable_bytes", "cordoned", "host"),
@@ -199,8 +155,6 @@ _IS_PLACEMENT = (
     "the input is a reassignment JSON and is read as the current placement: to judge it as a "
     "proposal, name the cluster and add --reassignment FILE"
 )
-_IN_SYNC = re.compile(r"\bIsr:[ \t]*+([\d,]*+)", re.ASCII)
-_IN_FLIGHT = re.compile(r"(?:Adding|Removing) Replicas:\s*(\d[\d,]*)")
 
 
 def read_cluster_file(path: str | os.PathLike[str]) -> ClusterColumns:
@@ -211,6 +165,8 @@ def read_cluster_file(path: str | os.PathLike[str]) -> ClusterColumns:
         raise InputError(where, "is empty, expected a cluster")
     if text.lstrip()[0] in "{[":
         return parse_cluster_json(parse_json(text, where), where)
+    from partage.cluster.kafka_tools import parse_describe
+
     return parse_describe(text, where)
 
 
@@ -226,7 +182,7 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
     rows = file.partitions
     replica_lists = [row.replicas for row in rows]
     return ClusterColumns(
-        brokers=_named_brokers(replica_lists)
+        brokers=named_brokers(replica_lists)
         if file.brokers is UNSET
         else [_broker(entry) for entry in file.brokers],
         topics=[row.topic for row in rows],
@@ -235,7 +191,7 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         sizes=[UNKNOWN if row.size_bytes is None else int(row.size_bytes) for row in rows],
         racks_known=file.brokers is not UNSET,
         cluster_id=file.cluster_id,
-        topic_ids={topic: _as_uuid(one) for topic, one in file.topic_ids.items()},
+        topic_ids={topic: as_uuid(one) for topic, one in file.topic_ids.items()},
         notes=(_IS_PLACEMENT,) if file.brokers is UNSET else (),
         bytes_in=[row.bytes_in_per_second for row in rows],
         bytes_out=[row.bytes_out_per_second for row in rows],
@@ -248,16 +204,11 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
     )
 
 
-def _as_uuid(topic_id: str) -> str:
+def as_uuid(topic_id: str) -> str:
     """A topic's id in the form of snapshots; Kafka's tools print it in base64."""
-    if not _TOPIC_ID.fullmatch(topic_id):
+    if not TOPIC_ID.fullmatch(topic_id):
         return topic_id
     return str(UUID(bytes=urlsafe_b64decode(f"{topic_id}==")))
-
-
-def _out_of_sync(names: Sequence[str]) -> str:
-    what = "partition has" if len(names) == 1 else "partitions have"
-    return f"{len(names)} {what} replicas out of sync ({listed(names, 3)}): repair them first"
 
 
 def _refuse_misspelled(value: dict[str, Any], where: str) -> None:
@@ -274,117 +225,7 @@ def _refuse_misspelled(value: dict[str, Any], where: str) -> None:
                 raise InputError(where, f"{rows}[{at}].{key}: {hint}")
 
 
-def parse_describe(text: str, where: str) -> ClusterColumns:
-    """The output of ``kafka-topics.sh --describe``. It has no racks, disks or sizes.
-
-    Refused while a reassignment is in flight: the list it prints is then the old and the new
-    replicas together (KIP-455), and planning on it would raise the replication factor (KIP-860).
-    """
-    topics: list[str] = []
-    numbers: list[int] = []
-    replicas: list[list[int]] = []
-    announced: dict[str, int] = {}
-    topic_ids: dict[str, str] = {}
-    tiered: dict[str, int | None] = {}
-    short: list[str] = []
-    for i, line in enumerate(text.splitlines(), start=1):
-        if not line.lstrip().startswith("Topic:"):
-            continue
-        if match := _DESCRIBE_LINE.match(line):
-            topic, number = match["topic"], int(match["partition"])
-            if number > _MAX_PARTITION:
-                raise InputError(
-                    where,
-                    f"line {i}: partition {number}: expected a number from 0 to {_MAX_PARTITION}",
-                )
-            if flight := _IN_FLIGHT.search(match["rest"]):
-                raise InputError(
-                    where,
-                    f"line {i}: {topic}-{number} is being reassigned ({flight[0]}): "
-                    "let that finish or cancel it, then describe again",
-                )
-            topics.append(topic)
-            numbers.append(number)
-            replicas.append([int(b) for b in match["replicas"].split(",")])
-            in_sync = _IN_SYNC.search(match["rest"])
-            if in_sync is not None and len(in_sync[1].split(",")) < len(replicas[-1]):
-                short.append(f"{topic}-{number}")
-        elif head := _DESCRIBE_HEAD.match(line):
-            announced[head["topic"]] = int(head["count"])
-            if head["id"] is not None:
-                if not _TOPIC_ID.fullmatch(head["id"]):
-                    problem = f"TopicId {shown(head['id'])}: expected 22 letters, digits, - or _"
-                    raise InputError(where, f"line {i}: {problem}")
-                topic_ids[head["topic"]] = _as_uuid(head["id"])
-            settings = dict(_SETTING.findall(line))
-            if settings.get(TIERED) == "true":
-                tiered[head["topic"]] = local_bytes(settings)
-        else:
-            raise InputError(where, f"line {i}: expected 'Topic: … Partition: … Replicas: 1,2'")
-    if not topics:
-        raise InputError(
-            where, "neither JSON nor the output of kafka-topics.sh --describe (no 'Topic:' line)"
-        )
-    found = Counter(topics)
-    for topic, count in announced.items():
-        if found[topic] != count:
-            raise InputError(
-                where,
-                f"topic {topic} announces {plural(count, 'partition')}, {found[topic]} follow",
-            )
-    notes = (_out_of_sync(short),) if short else ()
-    brokers = _named_brokers(replicas)
-    return ClusterColumns(
-        brokers,
-        topics,
-        numbers,
-        replicas,
-        None,
-        False,
-        topic_ids=topic_ids,
-        notes=notes,
-        tiered=tiered,
-    )
-
-
-def local_bytes(settings: Mapping[str, str]) -> int | None:
-    """The most bytes of a partition that stay on a broker by its topic's settings; -2 stands for
-    ``retention.bytes``."""
-    for name in LOCAL_RETENTION:
-        limit = settings.get(name, "-2")
-        if limit.lstrip("-").isdigit() and limit != "-2":
-            return int(limit) if 0 <= int(limit) <= MAX_BYTES else None
-    return None
-
-
-def read_log_dir_sizes(path: str | os.PathLike[str]) -> dict[tuple[str, int], int]:
-    """Replica sizes in bytes by (topic, partition), from ``kafka-log-dirs.sh --describe`` output.
-
-    The tool prints two lines of text, then one line of JSON. Replicas of one partition differ a
-    little in size; the largest counts, since that is what a new replica may have to fetch. Copies
-    that are still being moved between log dirs (``isFuture``) do not count.
-    """
-    where = os.fspath(path)
-    text = read_text(path)
-    start = text.find("{")
-    if start < 0:
-        raise InputError(where, "no JSON: expected the output of kafka-log-dirs.sh --describe")
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text[start:])
-    except (json.JSONDecodeError, RecursionError, ValueError):
-        value = parse_json(text[start:], where)
-    sizes: dict[tuple[str, int], int] = {}
-    for broker in check_json(value, _LogDirsOutput, where).brokers:
-        for log_dir in broker.log_dirs:
-            for replica in log_dir.partitions:
-                if not replica.is_future:
-                    topic, _, number = replica.partition.rpartition("-")
-                    key = (topic, int(number))
-                    sizes[key] = max(int(replica.size), sizes.get(key, 0))
-    return sizes
-
-
-def _named_brokers(replica_lists: Sequence[Sequence[int]]) -> list[Broker]:
+def named_brokers(replica_lists: Sequence[Sequence[int]]) -> list[Broker]:
     return [Broker(b) for b in {b for row in replica_lists for b in row}]
 
 

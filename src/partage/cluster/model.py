@@ -107,7 +107,9 @@ class Cluster:
         cluster = cls._from_columns(columns, os.fspath(path), may_be_empty)
         if sizes is None:
             return cluster
-        return cluster.with_sizes_of(formats.read_log_dir_sizes(sizes), os.fspath(sizes))
+        from partage.cluster.kafka_tools import read_log_dir_sizes
+
+        return cluster.with_sizes_of(read_log_dir_sizes(sizes), os.fspath(sizes))
 
     @classmethod
     def from_json(

@@ -258,6 +258,7 @@ class _Colouring:
         self.sent: list[dict[int, int]] = [{} for _ in range(edges.vertices)]
         self.free_in = [every] * edges.vertices
         self.free_out = {d: [every] * edges.vertices for d in sorted(set(self.asks))}
+        self.ends: dict[int, list[_End]] = {}
         self.of = [-1] * len(self.heads)
         self.members: list[dict[int, None]] = [{} for _ in range(self.colours)]
         self.open = every
@@ -332,10 +333,11 @@ class _Colouring:
 
     def _ends(self, e: int) -> list[_End]:
         """The ends of the edge: its heads, then its tail."""
-        ends = [(v, self.free_in, self.into) for v in self.heads[e]]
-        if self.tail[e] >= 0:
-            ends.append((self.tail[e], self.free_out[self.asks[e]], self.out_of))
-        return ends
+        if e not in self.ends:
+            ends = self.ends[e] = [(v, self.free_in, self.into) for v in self.heads[e]]
+            if self.tail[e] >= 0:
+                ends.append((self.tail[e], self.free_out[self.asks[e]], self.out_of))
+        return self.ends[e]
 
     def reduce_colours(self, bound: int, steps: int) -> None:
         """Remove colours down to the bound, as long as the tabu search finds other colours for
@@ -394,40 +396,39 @@ class _Colouring:
     def _least_blocked(self, e: int, tabu: int, random: Random) -> list[int]:
         """A few of the colours blocked by the fewest ends of the edge, without the ``tabu``
         ones."""
-        free_at_ends = [*(free[v] for v, free, _ in self._ends(e)), self.open]
-        every = (1 << self.colours) - 1
-        level = [every, *[0] * len(free_at_ends)]  # level[i]: the colours free at i ends
-        for free in free_at_ends:
-            for i in range(len(free_at_ends), 0, -1):
-                level[i] |= level[i - 1] & free
-        for i in range(len(free_at_ends) - 1, -1, -1):
-            found = _bits(level[i] & ~level[i + 1] & ~tabu)
-            if len(found):
-                tried = random.sample(range(len(found)), min(len(found), _TRIED))
-                return [int(found[i]) for i in tried]
+        level = [(1 << self.colours) - 1 & ~tabu]  # level[i]: the colours blocked by i ends or more
+        for free in (*(free[v] for v, free, _ in self._ends(e)), self.open):
+            level.append(0)
+            for i in range(len(level) - 1, 0, -1):
+                level[i] |= level[i - 1] & ~free
+        for blocked, by_more in pairwise((*level, 0)):
+            if blocked & ~by_more:
+                found = _bits(blocked & ~by_more)
+                return random.sample(found, min(len(found), _TRIED))
         return []
 
     def _evict(self, e: int, a: int, random: Random) -> list[int] | None:
         """Remove the colour from edges that block it for this edge, and return them; None, without
         any change, where a heavy edge blocks it."""
         evicted: list[int] = []
-
-        def evict_one(present: Iterable[int]) -> bool:
-            light = [f for f in present if self.weight[f] <= self.heavy]
-            if light:
-                evicted.append(next((f for f in light if self.free(f)), random.choice(light)))
-                self.take(evicted[-1])
-            return bool(light)
-
         for v, free, edges in self._ends(e):
             while not free[v] >> a & 1:
-                if not evict_one(edges[v][a]):
+                if not self._evict_one(edges[v][a], evicted, random):
                     for f in evicted:
                         self.put(f, a)
                     return None
-        if not self.open >> a & 1 and not evict_one(self.members[a]):
+        if not self.open >> a & 1 and not self._evict_one(self.members[a], evicted, random):
             return None
         return evicted
+
+    def _evict_one(self, present: Iterable[int], evicted: list[int], random: Random) -> bool:
+        """Remove the colour of one of these edges; False where all are heavy."""
+        light = [f for f in present if self.weight[f] <= self.heavy]
+        if light:
+            any_one = random.choice(light)
+            evicted.append(next((f for f in light if self.free(f)), any_one))
+            self.take(evicted[-1])
+        return bool(light)
 
     def _drop_colour(self) -> None:
         """Remove the last colour, which no edge has."""
@@ -443,10 +444,11 @@ def _lowest(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
-def _bits(bits: int) -> list[int] | Ints:
+def _bits(bits: int) -> list[int]:
     """Positions of the bits that are set, ascending."""
     width = bits.bit_length()
     if width <= _FEW:
         return [a for a in range(width) if bits >> a & 1]
     raw = np.frombuffer(bits.to_bytes(width // 8 + 1, "little"), dtype=np.uint8)
-    return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
+    found: list[int] = np.flatnonzero(np.unpackbits(raw, bitorder="little")).tolist()
+    return found

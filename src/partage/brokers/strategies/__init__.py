@@ -9,9 +9,8 @@ is not in the table, because users do not select it: ``reassignment`` implies it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from partage.brokers.options import GIVEN
 from partage.errors import InputError, shown
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 Decide: TypeAlias = "Callable[[Problem], npt.NDArray[np.int64]]"
 
 
-@dataclass(frozen=True)
-class Strategy:
+class Strategy(NamedTuple):
     """``decide`` returns the replica lists or, if not ``ordered``, the replica sets."""
 
     decide: Decide

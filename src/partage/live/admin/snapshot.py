@@ -33,7 +33,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from partage.cluster.formats import LOCAL_RETENTION, TIERED, local_bytes
+from partage.cluster.kafka_tools import LOCAL_RETENTION, TIERED, local_bytes
 from partage.errors import PartageError
 from partage.live.admin.connection import (
     alive_brokers,
