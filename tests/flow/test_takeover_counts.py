@@ -108,7 +108,7 @@ def test_counts_within_the_ranges_are_the_fair_ones(case: Case) -> None:
 @examples(300)
 def test_no_prices_prove_too_much(case: Case, data: st.DataObject) -> None:
     takeovers, fair = case.takeovers(), case.fair()
-    assert takeovers.counting_bound() <= min(worst for _, worst, _ in fair)
+    assert takeovers.counting_bound <= min(worst for _, worst, _ in fair)
     number = st.integers(-40, 40)
     option = np.array([data.draw(number) for _ in takeovers.holder])
     slot = np.array([data.draw(number) for _ in takeovers.base])

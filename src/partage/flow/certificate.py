@@ -341,6 +341,7 @@ class Takeovers(Struct, frozen=True, eq=False, dict=True):
         if max(4 * largest * counted, scale * self.slots * counted**2) > _SAFE:
             raise ValueError("prices too large to be summed exactly")
 
+    @cached_property
     def counting_bound(self) -> int:
         """A lower bound on the highest level, without prices.
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from benchmarks.clusters import cluster_json
 
 import partage
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
-from partage.flow import takeover_counts
+from partage.cluster import Cluster
+from partage.flow import open_picks, takeover_counts
 from tests.bundled import uneven_racks
 from tests.matrices import cluster_of, text
 from tests.oracles import brute_force, mip
@@ -43,6 +46,24 @@ def test_which_broker_leads_one_more_lowers_the_worst_survivor() -> None:
         if sorted(vector) == [4, 4, 4, 4, 5]
     }
     assert set(of_counts.values()) == {7, 8}
+
+
+@pytest.mark.parametrize(("brokers", "partitions", "worst"), [(50, 1010, 21), (60, 1330, 23)])
+def test_counts_leave_every_partition_a_pair(brokers: int, partitions: int, worst: int) -> None:
+    """A fifth of the brokers leads one partition more; those with three of these brokers exceed the
+    counting bound, unless these brokers are in few racks."""
+    cluster = Cluster.from_json(
+        cluster_json(brokers=brokers, racks=5, partitions=partitions, topics=40, misplaced=0.1)
+    )
+    plan = partage.plan(cluster)
+    assert plan.figures["leaders_after_failure"] == {"max": worst, "ideal": worst}
+    assert not plan.gaps
+    with patch.object(open_picks, "counts_with_picks", return_value=None):
+        other = partage.plan(cluster)
+    assert other.figures["leaders_after_failure"] == {"max": worst + 1, "ideal": worst}
+    again = partage.plan(plan.after)
+    assert again.moves == 0
+    assert not len(again.changed)
 
 
 @pytest.mark.parametrize(

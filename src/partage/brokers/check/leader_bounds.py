@@ -159,7 +159,7 @@ def _check_worst(plan: PlanColumns, takeovers: Takeovers, found: Recount) -> Non
     less is impossible or, without prices, from filling the survivors evenly."""
     stage = plan.stages["failure"]
     if not stage["prices"]:
-        found.compare_bound(stage, takeovers.counting_bound())
+        found.compare_bound(stage, takeovers.counting_bound)
         return
     cap = int(stage["bound"]) - 1
     if proven_bound(takeovers, cap, _proof(plan, stage["prices"], takeovers)) is not None:

@@ -5,10 +5,11 @@ leader counts. When broker b fails, broker f ends with its own leaders plus the 
 cost of a pair is the square of that sum, and a cap on the sum limits the worst survivor. Among the
 optima, the fewest leader changes and then the fewest changed orders decide.
 
-Of all equally fair leader counts, those with the fewest leader changes are tried first. If a bound
-does not prove them best of all, a search (``flow.takeover_counts``) looks for counts with a lower
-worst survivor, then with a lower sum of squares. It continues until it finds nothing better, so a
-second run changes nothing.
+Of all equally fair leader counts, those with the fewest leader changes are tried first, or some
+near them if these leave a partition no pair within the cap (``flow.open_picks``). If a bound does
+not prove them best of all, a search (``flow.takeover_counts``) looks for counts with a lower worst
+survivor, then with a lower sum of squares. It continues until it finds nothing better, so a second
+run changes nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from partage.flow.takeover_counts import MAX_COLUMNS
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Proof = Sequence[Prices | int]
+
+_MOST_STUCK = 1 / 8
+"""The part of the partitions without a pair above which no other counts are tried."""
 
 
 class FailureProof(Struct, frozen=True, eq=False):
@@ -69,7 +73,7 @@ def prepare_for_failures(
     ``evenly``: whether other leader counts are searched for a lower sum of squares, too.
     """
     orders = Orders(problem, choices, lists, leader, price)
-    chosen: _Chosen | None = _Chosen(orders, orders.counts)
+    chosen: _Chosen | None = _Chosen(orders, orders.first_counts())
     while chosen is not None:
         best = chosen
         chosen = best.with_lower_worst() or (best.with_lower_squares() if evenly else None)
@@ -90,7 +94,7 @@ def prove_failures(
     worst = int(level.max(initial=0))
     answer = orders.best(orders.counts, worst)
     assert answer is not None, "this order has this worst survivor"
-    ideal = orders.takeovers.counting_bound()
+    ideal = orders.takeovers.counting_bound
     proof = orders.proof(orders.counts, worst, ideal, level, answer[1])
     low, high = ideal, worst  # bisect: what cannot be kept below ``low`` is proven
     while low < high:
@@ -202,15 +206,34 @@ class Orders:
         prices = overflow_prices(*self.offers, cap - self.option_base(counts), quota)
         return Prices(*prices, scale=0)
 
+    def first_counts(self) -> Ints:
+        """Those of the leaders or, where these leave some items no pair that keeps the least cap,
+        others near them that keep it, if a search finds some."""
+        if not self.open:
+            return self.counts
+        items, cap = self.takeovers.items, self.takeovers.counting_bound
+        stuck = items - np.count_nonzero(self._options_below(self.counts, cap))
+        if not 0 < stuck <= _MOST_STUCK * items:
+            return self.counts
+        from partage.flow.open_picks import counts_with_picks
+
+        others = counts_with_picks(self.takeovers, self.counts, cap)
+        if others is None or self.best(others, cap) is None:
+            return self.counts
+        return others
+
+    def _options_below(self, counts: Ints, cap: int) -> Ints:
+        """[I] how many options of each item have a level that may grow up to the cap."""
+        full = self.option_base(counts) >= cap
+        return np.bincount(self.item[~full[self.takeovers.option]], minlength=self.takeovers.items)
+
     def lower_worst(self, counts: Ints, cap: int) -> tuple[Ints | None, Proof]:
         """Fair counts that keep the cap; otherwise None, and a proof that there are none or, if the
         search reached its limit, nothing."""
-        full = self.option_base(counts) >= cap
-        may_pick = np.bincount(
-            self.item[~full[self.takeovers.option]], minlength=self.takeovers.items
-        )
+        may_pick = self._options_below(counts, cap)
         if len(may_pick) > MAX_COLUMNS and not may_pick.all():
             # too large for a search among other counts: enough that some items exceed the cap
+            full = self.option_base(counts) >= cap
             nothing = np.zeros_like(self.takeovers.base)
             floor: Proof = [Prices(full.astype(np.int64), nothing, scale=0)]
         else:
@@ -264,7 +287,7 @@ class _Chosen:
 
     def __init__(self, orders: Orders, counts: Ints, cases: Proof = ()) -> None:
         self.orders, self.counts = orders, counts
-        worst = ideal = orders.takeovers.counting_bound()
+        worst = ideal = orders.takeovers.counting_bound
         answer = orders.best(counts, worst)
         if answer is None:
             # mostly one more suffices
