@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from exchange import Clock, request
@@ -32,7 +31,7 @@ def main() -> None:
     asked = request()
     clock = Clock()
     exact = STRATEGIES["exact"]
-    STRATEGIES["exact"] = replace(exact, decide=timed(clock, "replicas", exact.decide))
+    STRATEGIES["exact"] = exact._replace(decide=timed(clock, "replicas", exact.decide))
     for module, name, stage in (
         (solving, "lead", "leaders"),
         (solving, "prove_placement", "proofs"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
-from partage.flow import network
+from partage.flow import network, path_search, primal_dual
 from partage.flow.arcs import Arcs
 from partage.flow.assignment import AssignmentProblem, assign
 from partage.flow.network import Network, minimise
@@ -35,7 +35,7 @@ def in_every_network(test: Callable[[], None]) -> int:
     """Run it with networks of any size counted as large; returns how many were solved this way."""
     with (
         patch.object(network, "_LARGE", 0),
-        patch.object(network, "cheapest_flow", wraps=cheapest_flow) as solver,
+        patch.object(primal_dual, "cheapest_flow", wraps=cheapest_flow) as solver,
     ):
         test()
     return solver.call_count
@@ -63,16 +63,18 @@ def networks(draw: st.DrawFn) -> tuple[int, list[Arc], list[int], list[int]]:
     return nodes, arcs, supply, guess
 
 
+@pytest.mark.parametrize("further", [1, path_search._FURTHER, 99])
 @given(case=networks(), data=st.data())
-@examples(500)
+@examples(250)
 def test_flow_has_minimum_cost(
-    case: tuple[int, list[Arc], list[int], list[int]], data: st.DataObject
+    further: int, case: tuple[int, list[Arc], list[int], list[int]], data: st.DataObject
 ) -> None:
     nodes, arcs, supply, guess = case
     tail, head, capacity, price = (np.array(part) for part in zip(*arcs, strict=True))
     network_arcs = Arcs.linear(tail, head, capacity, price)
     start = np.array([data.draw(st.integers(0, room)) for *_, room, _ in arcs])
-    found = cheapest_flow(network_arcs, np.array(supply), np.array(guess), start, 999)
+    with patch.object(path_search, "_FURTHER", further):
+        found = cheapest_flow(network_arcs, np.array(supply), np.array(guess), start, 999)
     graph = nx.MultiDiGraph()
     for number, amount in enumerate(supply):
         graph.add_node(number, demand=-amount)

@@ -23,7 +23,6 @@ from msgspec.structs import replace
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from partage.flow.arcs import Arcs
-from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
 
 Ints = npt.NDArray[np.int64]
 Faces = npt.NDArray[np.int8]
@@ -39,7 +38,8 @@ _FEW = 64
 """Up to this many different costs, the primal-dual method is faster than cost scaling."""
 
 _ROUNDS = 100
-"""Rounds of the primal-dual method before falling back to cost scaling."""
+"""Rounds of the primal-dual method, if each sees the whole network, before falling back to cost
+scaling."""
 
 
 class Network:
@@ -261,6 +261,8 @@ def _solve(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
 def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
     """``_solve`` in these windows after reducing nodes and arcs, by the method that suits the
     costs."""
+    from partage.flow import primal_dual
+
     fewer, keep, fed, feeder = _without_feeders(arcs, supply)
     start = start[keep]
     connected = _between_connected(fewer, supply, guess)
@@ -269,9 +271,9 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | N
     fewer, supply, guess = connected
     try:
         if len(fewer.different_prices()) > _FEW:
-            raise TooManyRoundsError
-        found = cheapest_flow(fewer, supply, guess, start, _ROUNDS)
-    except TooManyRoundsError:
+            raise primal_dual.TooManyRoundsError
+        found = primal_dual.cheapest_flow(fewer, supply, guess, start, _ROUNDS)
+    except primal_dual.TooManyRoundsError:
         found = _by_cost_scaling(fewer, supply)
     if found is None:
         return None

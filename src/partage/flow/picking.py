@@ -42,6 +42,8 @@ def cheapest_picks(
         return None
     if items == 0:
         return np.zeros(0, dtype=np.int64)
+    if not np.bincount(item[high[option] > 0], minlength=items).all():
+        return None
     # options that all their items have to pick: an item cannot pick two
     all_needed = low >= np.bincount(option, minlength=len(low))
     if (np.bincount(item[all_needed[option]], minlength=items) > 1).any():
