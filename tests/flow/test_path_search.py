@@ -14,9 +14,8 @@ from partage.flow import path_search
 from partage.flow.arcs import Arcs
 from partage.flow.path_search import find_paths
 from partage.flow.residual_network import ResidualNetwork
+from tests.flow.random_arcs import Arc, some_arcs
 from tests.profiles import examples
-
-Arc = tuple[int, int, int, int]
 
 
 @st.composite
@@ -24,20 +23,12 @@ def cases(draw: st.DrawFn) -> tuple[int, list[Arc], list[int]]:
     """Nodes, arcs with capacities and costs, and the excess of every node."""
     nodes = draw(st.integers(2, 9))
     node = st.integers(0, nodes - 1)
-    arcs = draw(
-        st.lists(
-            st.tuples(node, node, st.integers(0, 2), st.integers(0, 3)).filter(
-                lambda arc: arc[0] != arc[1]
-            ),
-            min_size=1,
-            max_size=25,
-        )
-    )
+    drawn = draw(some_arcs(nodes, capacity=2, cost=(0, 3), most=25))
     excess = [0] * nodes
     for start, end in draw(st.lists(st.tuples(node, node), min_size=1, max_size=3)):
         excess[start] += 1
         excess[end] -= 1
-    return nodes, arcs, excess
+    return nodes, drawn, excess
 
 
 @pytest.mark.parametrize("further", [1, path_search._FURTHER, 99])

@@ -22,13 +22,12 @@ from partage.flow.network import Network, minimise
 from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
 from partage.flow.proof import prove
 from tests.flow.assignment.cases import ORDERS, best, chosen_slots, cost, problems
+from tests.flow.random_arcs import Arc, some_arcs
 from tests.oracles import brute_force
 from tests.oracles.naive_problem import BadProblemError, read_problem
 from tests.oracles.verify import assert_best_order, assert_best_placement
 from tests.profiles import examples
 from tests.strategies import jobs
-
-Arc = tuple[int, int, int, int]
 
 
 def in_every_network(test: Callable[[], None]) -> int:
@@ -46,21 +45,13 @@ def networks(draw: st.DrawFn) -> tuple[int, list[Arc], list[int], list[int]]:
     """Nodes, arcs, what each node sends or wants, and a guess of potentials, mostly wrong."""
     nodes = draw(st.integers(2, 7))
     node = st.integers(0, nodes - 1)
-    arcs = draw(
-        st.lists(
-            st.tuples(node, node, st.integers(0, 4), st.integers(-2, 5)).filter(
-                lambda arc: arc[0] != arc[1]
-            ),
-            min_size=1,
-            max_size=20,
-        )
-    )
+    drawn = draw(some_arcs(nodes, capacity=4, cost=(-2, 5), most=20))
     supply = [0] * nodes
     for start, end, amount in draw(st.lists(st.tuples(node, node, st.integers(0, 3)), max_size=4)):
         supply[start] += amount
         supply[end] -= amount
     guess = draw(st.lists(st.integers(-6, 6), min_size=nodes, max_size=nodes))
-    return nodes, arcs, supply, guess
+    return nodes, drawn, supply, guess
 
 
 @pytest.mark.parametrize("further", [1, path_search._FURTHER, 99])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from partage.flow.arcs import Arcs
 from partage.flow.residual_network import Arrows, ResidualNetwork
+from tests.flow.random_arcs import some_arcs
 from tests.profiles import examples
 
 Ints = npt.NDArray[np.int64]
@@ -22,16 +23,7 @@ Step = tuple[int, int, int, int]
 def flows(draw: st.DrawFn) -> tuple[int, Arcs, Ints, Ints]:
     """Nodes, arcs, a flow, and how much of it is changed, by arc."""
     nodes = draw(st.integers(2, 5))
-    node = st.integers(0, nodes - 1)
-    drawn = draw(
-        st.lists(
-            st.tuples(node, node, st.integers(0, 3), st.integers(-3, 3)).filter(
-                lambda arc: arc[0] != arc[1]
-            ),
-            min_size=1,
-            max_size=9,
-        )
-    )
+    drawn = draw(some_arcs(nodes, capacity=3, cost=(-3, 3), most=9))
     tail, head, capacity, cost = (np.array(part) for part in zip(*drawn, strict=True))
     flow, after = (
         np.array([draw(st.integers(0, room)) for *_, room, _ in drawn]) for _ in range(2)

@@ -24,7 +24,6 @@ from partage.errors import InputError
 from partage.files import parse_json, read_text
 from partage.json_input import Count, Name, check_json
 
-_MAX_PARTITION = 2**31 - 1
 _BYTES_WORDS = f"a whole number of bytes from 0 to {MAX_BYTES} (an exbibyte)"
 
 BrokerId: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_BROKER_ID)]
@@ -145,6 +144,8 @@ class _ClusterFile(Struct):
 
 
 TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
+"""A topic's id as Kafka's tools print it: base64."""
+
 _OTHER_KEYS = {
     *("leader", "isr", "sizes", "records_in_per_second", "records_out_per_second"),
     *("usable_bytes", "cordoned", "host"),

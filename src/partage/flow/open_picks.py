@@ -28,6 +28,9 @@ _AT_ONCE = 16
 _HARM: Ints = np.array([64, 1, 0, 0])
 """By how many ways an item has; from two on, it has enough."""
 
+_SAVED: Ints = -np.diff(_HARM, append=0)
+"""The harm that one way more saves, by how many an item has."""
+
 _KEPT, _PATIENCE = 6, 40
 """Rounds in which a slot keeps its new count, and after which the search ends without progress."""
 
@@ -71,6 +74,8 @@ class _Search:
         self.harm = int(_HARM[self.ways].sum())
 
     def run(self) -> Ints | None:
+        if self.ways.all():
+            return self._counts()
         step = max(1, int(self.high.sum()) // _AT_ONCE)
         best, least, idle, before = self.high, self.harm, 0, int(_HARM[0]) * self.takeovers.items
         for number in count():
@@ -86,19 +91,18 @@ class _Search:
             else:
                 idle, step = idle + 1, max(1, step // 2)
         self._take(best)
-        if (self.ways == 0).any():
-            return None
-        return np.where(best, self.takeovers.high, self.takeovers.low)
+        return self._counts() if self.ways.all() else None
+
+    def _counts(self) -> Ints:
+        return np.where(self.high, self.takeovers.high, self.takeovers.low)
 
     def _exchange(self, most: int, number: int) -> None:
         """Exchange up to so many high counts for low ones, those that help most, in this round."""
         slots = self.takeovers.slots
         ways = self.ways[self.item]
         closed, closable = ~self.open, self.open & self.close
-        help_ = (_HARM[:-1] - _HARM[1:])[np.minimum(ways[closed], len(_HARM) - 2)]
-        harm = (_HARM[:-1] - _HARM[1:])[ways[closable] - 1]
-        helped = np.bincount(self.taker[closed], help_, minlength=slots)
-        harmed = np.bincount(self.taker[closable], harm, minlength=slots)
+        helped = np.bincount(self.taker[closed], _SAVED[ways[closed]], minlength=slots)
+        harmed = np.bincount(self.taker[closable], _SAVED[ways[closable] - 1], minlength=slots)
         free = self.kept < number
         high = np.flatnonzero(free & self.high & (helped > 0))
         low = np.flatnonzero(free & self.raisable & ~self.high)

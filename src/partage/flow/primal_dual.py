@@ -8,10 +8,6 @@ undone at a loss. There are about as many rounds as different path lengths, and 
 Where costs are a few small numbers, as for counting moves, changes or even loads, that is a
 handful; cost scaling, which does not exploit this, takes ten times as long on a million arcs. Where
 costs are all different, cost scaling is faster.
-
-Which of several optimal flows is found depends on the order in which the solver meets the arcs.
-That order is scrambled here: in the order of the nodes, flexible items would fill the first slots
-together and leave few other items there to reassign.
 """
 
 from __future__ import annotations

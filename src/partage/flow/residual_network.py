@@ -1,4 +1,9 @@
-"""What can still be routed in a network that has a flow."""
+"""What can still be routed in a network that has a flow.
+
+Which of several optimal flows is found depends on the order in which the solver meets the arcs.
+That order is scrambled here: in the order of the nodes, flexible items would fill the first slots
+together and leave few other items there to reassign.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,6 @@ class ResidualNetwork:
         self._arcs, self.flow = arcs, flow
         count = len(flow)
         start = np.concatenate((arcs.tail, arcs.head))
-        # the solver tries the arcs of a node in this order: scrambled, ties are not biased
         order = _scrambled_order(start)
         place = np.empty_like(order)
         place[order] = np.arange(2 * count)

@@ -212,7 +212,7 @@ class Orders:
         if not self.open:
             return self.counts
         items, cap = self.takeovers.items, self.takeovers.counting_bound
-        stuck = items - np.count_nonzero(self._options_below(self.counts, cap))
+        stuck = items - np.count_nonzero(self._able(self.option_base(self.counts) >= cap))
         if not 0 < stuck <= _MOST_STUCK * items:
             return self.counts
         from partage.flow.open_picks import counts_with_picks
@@ -222,18 +222,18 @@ class Orders:
             return self.counts
         return others
 
-    def _options_below(self, counts: Ints, cap: int) -> Ints:
-        """[I] how many options of each item have a level that may grow up to the cap."""
-        full = self.option_base(counts) >= cap
+    def _able(self, full: Bools) -> Ints:
+        """[I] how many of its options each item may pick, if those that are ``full`` [O] are not
+        among them."""
         return np.bincount(self.item[~full[self.takeovers.option]], minlength=self.takeovers.items)
 
     def lower_worst(self, counts: Ints, cap: int) -> tuple[Ints | None, Proof]:
         """Fair counts that keep the cap; otherwise None, and a proof that there are none or, if the
         search reached its limit, nothing."""
-        may_pick = self._options_below(counts, cap)
+        full = self.option_base(counts) >= cap
+        may_pick = self._able(full)
         if len(may_pick) > MAX_COLUMNS and not may_pick.all():
             # too large for a search among other counts: enough that some items exceed the cap
-            full = self.option_base(counts) >= cap
             nothing = np.zeros_like(self.takeovers.base)
             floor: Proof = [Prices(full.astype(np.int64), nothing, scale=0)]
         else:
