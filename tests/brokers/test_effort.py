@@ -15,7 +15,7 @@ import partage
 from partage.brokers import solving, survivors
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
-from partage.flow import network, primal_dual
+from partage.flow import network, primal_dual, takeover_counts
 from partage.flow.assignment import size_swaps
 
 JOBS = {
@@ -104,3 +104,23 @@ def test_a_plan_takes_no_more_work(kind: str, limits: dict[str, int]) -> None:
     plan, counts = counts_of(kind)
     assert plan.settled
     assert {name: n for name, n in counts.items() if n > limits[name]} == {}, counts
+
+
+def test_a_search_for_leader_counts_ends() -> None:
+    """None of the counts that it tries lowers the worst survivor, and it cannot exclude that some
+    would."""
+    programs = 0
+    solve = takeover_counts._solve_program
+
+    def counted(*args):  # type: ignore[no-untyped-def]
+        nonlocal programs
+        programs += 1
+        return solve(*args)
+
+    cluster = Cluster.from_json(
+        cluster_json(brokers=40, racks=4, partitions=141, topics=20, misplaced=0.3)
+    )
+    with patch.object(takeover_counts, "_solve_program", counted):
+        plan = partage.plan(cluster)
+    assert plan.gaps["failure"] > 0
+    assert programs <= 90

@@ -14,6 +14,7 @@ answer. What is left open at the limit keeps the bound of its relaxation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,13 @@ Floats = npt.NDArray[np.float64]
 MAX_COLUMNS = 40_000
 """Columns of the largest program that is tried."""
 
-EFFORT_WORST, EFFORT_SQUARES = 300_000, 30_000
-"""Columns of all programs of a search together, plus ``_LEAST_PER_PROGRAM`` each."""
+EFFORT_WORST, EFFORT_SQUARES = 300_000, 40_000
+"""The effort of all programs of a search together, in columns of small programs."""
 
 _LEAST_PER_PROGRAM = 100
+_SMALL = 3_000
+"""Columns up to which the time of a program grows as they do; beyond, it grows faster."""
+
 _WINDOW = 3
 _SCALES = (1, 2, 12, 720, 30_240)
 
@@ -103,11 +107,11 @@ class _Search:
         cases = [(self.takeovers, nothing_known)]
         while cases:
             case, prices = cases.pop()
-            self.effort -= program.columns + _LEAST_PER_PROGRAM
             if program.columns > MAX_COLUMNS or self.effort < 0:
                 relaxed = None
             else:
                 relaxed = self.searches.relax(program, case, self.cap, squares=self.squares)
+            self.effort -= program.effort
             if relaxed is None:
                 proof.append(prices)
                 continue
@@ -189,6 +193,8 @@ class _Program:
         self.count = np.array(list(groups.values()), dtype=np.int64)
         self.key = _key(takeovers, item, option)
         self.columns = len(self.group) + takeovers.slots + (2 * _WINDOW + 2) * len(takeovers.holder)
+        larger = isqrt(max(self.columns, _SMALL)) / isqrt(_SMALL)
+        self.effort = int((self.columns + _LEAST_PER_PROGRAM) * larger)
 
     def relax(self, case: Takeovers, cap: int, *, squares: bool) -> _Relaxed:
         """The relaxation of the case. If no levels within the cap exist, or without
@@ -286,7 +292,8 @@ def _solve_program(
     value = np.repeat([value for *_, value in entries], [len(rows) for rows, *_ in entries])
     matrix: Any = csc_array((value, (row, column)), shape=(len(rhs), len(cost)))
     limits: Any = np.column_stack((low, high))
-    solved = linprog(cost, A_eq=matrix, b_eq=rhs, bounds=limits, method="highs-ds")
+    # so many corners are equally good that the simplex method takes up to forty times as long
+    solved = linprog(cost, A_eq=matrix, b_eq=rhs, bounds=limits, method="highs-ipm")
     if solved.status != 0 or solved.x is None:
         return None
     return solved.x, solved.eqlin.marginals

@@ -61,7 +61,7 @@ def test_counts_leave_every_partition_a_pair(brokers: int, partitions: int, wors
     assert not plan.gaps
     with (
         patch.object(open_picks, "counts_with_picks", return_value=None),
-        patch.object(takeover_counts, "MAX_COLUMNS", 0),  # it would take minutes, in vain
+        patch.object(takeover_counts, "MAX_COLUMNS", 0),  # it would search long, in vain
         patch.object(failures, "MAX_COLUMNS", 0),
     ):
         other = partage.plan(cluster)
