@@ -74,7 +74,7 @@ def values(seed: int) -> list[int]:
 @contextmanager
 def all_networks_large() -> Iterator[None]:
     """So that every network takes the method for large ones."""
-    with patch.object(network, "_LARGE", 0):
+    with patch.multiple(network, _LARGE=0, _VERY_LARGE=0):
         yield
 
 

@@ -105,7 +105,7 @@ def test_windows_do_not_change_the_answer(width: int, large: int) -> None:
     )
     network = Network(2, 1)
     network.supply[:] = 100, -100
-    with patch.object(module, "_LARGE", large):
+    with patch.multiple(module, _LARGE=large, _VERY_LARGE=large):
         optimum = minimise(network, {0: squares})
     assert optimum is not None
     flow = optimum.flow[squares.at]
@@ -149,7 +149,7 @@ def test_squares_are_minimised_with_the_other_costs(
     tail, head, capacity, weight, base = (np.array(part) for part in zip(*convex, strict=True))
     near = np.full(len(convex), estimate)
     squares = Squares(tail, head, capacity, weight, base, low=near, high=near)
-    with patch.object(module, "_LARGE", large):
+    with patch.multiple(module, _LARGE=large, _VERY_LARGE=large):
         optimum = minimise(built(nodes, arcs, amount), {layer: squares})
     # the same, with an arc per unit
     unit = [

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partage.flow import network
 from partage.flow.picking import cheapest_picks
 from tests.profiles import examples
 
@@ -27,9 +30,11 @@ def cases(
     return items, group, ranges, [groups.count(g) for g in range(3)]
 
 
+@pytest.mark.parametrize("large", [0, network._LARGE])
 @given(case=cases())
 @examples(500)
 def test_the_cheapest_of_all_picks_or_none(
+    large: int,
     case: tuple[list[dict[int, int]], list[int], list[tuple[int, int]], list[int]],
 ) -> None:
     items, group, ranges, quota = case
@@ -46,15 +51,16 @@ def test_the_cheapest_of_all_picks_or_none(
     best = min(map(total, filter(fits, itertools.product(*items))), default=None)
     arcs = [(i, option) for i, item in enumerate(items) for option in sorted(item)]
     item, option = (np.array([arc[k] for arc in arcs], dtype=np.int64) for k in (0, 1))
-    picked = cheapest_picks(
-        item,
-        option,
-        len(items),
-        np.array(group),
-        *(np.array([one[k] for one in ranges]) for k in (0, 1)),
-        np.array(quota),
-        np.array([items[i][o] for i, o in arcs], dtype=np.int64),
-    )
+    with patch.multiple(network, _LARGE=large, _VERY_LARGE=large):
+        picked = cheapest_picks(
+            item,
+            option,
+            len(items),
+            np.array(group),
+            *(np.array([one[k] for one in ranges]) for k in (0, 1)),
+            np.array(quota),
+            np.array([items[i][o] for i, o in arcs], dtype=np.int64),
+        )
     assert (picked is None) == (best is None)
     if picked is not None:
         assert item[picked].tolist() == list(range(len(items)))

@@ -33,7 +33,7 @@ from tests.strategies import jobs
 def in_every_network(test: Callable[[], None]) -> int:
     """Run it with networks of any size counted as large; returns how many were solved this way."""
     with (
-        patch.object(network, "_LARGE", 0),
+        patch.multiple(network, _LARGE=0, _VERY_LARGE=0),
         patch.object(primal_dual, "cheapest_flow", wraps=cheapest_flow) as solver,
     ):
         test()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partage.flow.sorting import counted, distinct, numbered, stable_order
+from partage.flow.sorting import counted, distinct, numbered, scrambled_order, stable_order
 
 
 @pytest.mark.parametrize("largest", [0, 3, 50, 10**6, 2**62])
@@ -18,3 +18,15 @@ def test_it_agrees_with_numpy(count: int, largest: int) -> None:
     assert [part.tolist() for part in counted(values)] == [part.tolist() for part in expected]
     expected = np.unique(values, return_index=True, return_inverse=True)
     assert [part.tolist() for part in numbered(values)] == [part.tolist() for part in expected]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 7, 8, 100, 1000])
+def test_equal_values_are_scrambled(count: int) -> None:
+    values = np.random.default_rng(count).integers(0, 3, count)
+    order = scrambled_order(values)
+    assert sorted(order.tolist()) == list(range(count))
+    assert values[order].tolist() == np.sort(values).tolist()
+    if count >= 100:
+        assert order.tolist() != stable_order(values).tolist()
+        near = np.diff(scrambled_order(np.zeros(count, dtype=np.int64)))
+        assert np.count_nonzero(near == 1) < count / 4

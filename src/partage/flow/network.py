@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from partage.flow.arcs import Arcs
+from partage.flow.sorting import scrambled_order
 
 Ints = npt.NDArray[np.int64]
 Faces = npt.NDArray[np.int8]
@@ -31,11 +32,11 @@ FREE, EMPTY, FULL = 0, 1, 2
 """The flow of an arc over all optima of a cost: any, always 0, or always its capacity (that of a
 convex cost: always the same)."""
 
-_LARGE = 100_000
+_LARGE, _VERY_LARGE = 20_000, 100_000
 """From this many arcs on, the primal-dual method is considered."""
 
-_FEW = 64
-"""Up to this many different costs, the primal-dual method is faster than cost scaling."""
+_FEW, _FEW_OF_VERY_LARGE = 8, 64
+"""Up to this many different costs, it is faster than cost scaling."""
 
 _ROUNDS = 100
 """Rounds of the primal-dual method, if each sees the whole network, before falling back to cost
@@ -194,7 +195,7 @@ def minimise(
                 np.subtract.at(supply, tail[fixed], low[fixed])
                 np.add.at(supply, head[fixed], low[fixed])
                 guess = np.zeros_like(network.guess) if solved else network.guess
-                again = _solve(part, supply, guess, found)
+                again = solve(part, supply, guess, found)
                 if again is None:
                     return None
                 flow = low.copy()
@@ -235,9 +236,23 @@ def _free_arcs(
     return Arcs(arcs.tail, arcs.head, capacity, arcs.cost, weight, base, start, end)
 
 
-def _solve(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
-    """[A] an optimal flow, or None when infeasible. Dual values and faces do not depend on which
-    optimum is found. ``start`` [A]: a flow that may be near it, whatever its excess."""
+def solve(
+    arcs: Arcs,
+    supply: Ints,
+    guess: Ints | None = None,
+    start: Ints | None = None,
+    *,
+    scrambled: bool = False,
+) -> Ints | None:
+    """[A] an optimal flow for the supply [nodes], or None when infeasible. Dual values and faces do
+    not depend on which optimum is found.
+
+    ``guess`` [nodes]: what the dual values roughly are; ``start`` [A]: a flow that may be near the
+    optimum, whatever its excess. ``scrambled``: of several optima, favour none that the order of
+    the arcs suggests (large networks: always).
+    """
+    guess = np.zeros_like(supply) if guess is None else guess
+    start = np.zeros_like(arcs.tail) if start is None else start
     if len(arcs.tail) == 0:
         return None if supply.any() else np.zeros(0, dtype=np.int64)
     if len(supply) > len(arcs.tail):
@@ -247,7 +262,7 @@ def _solve(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
         arcs, supply, guess = connected
     while True:
         if len(arcs.tail) < _LARGE:
-            flow = _by_cost_scaling(arcs, supply)
+            flow = _by_cost_scaling(arcs, supply, scrambled=scrambled)
         else:
             flow = _solve_large(arcs, supply, guess, start)
         if flow is None:
@@ -259,7 +274,7 @@ def _solve(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
 
 
 def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | None:
-    """``_solve`` in these windows after reducing nodes and arcs, by the method that suits the
+    """``solve`` in these windows after reducing nodes and arcs, by the method that suits the
     costs."""
     from partage.flow import primal_dual
 
@@ -270,7 +285,8 @@ def _solve_large(arcs: Arcs, supply: Ints, guess: Ints, start: Ints) -> Ints | N
         return None
     fewer, supply, guess = connected
     try:
-        if len(fewer.different_prices()) > _FEW:
+        few = _FEW if len(arcs.tail) < _VERY_LARGE else _FEW_OF_VERY_LARGE
+        if len(fewer.different_prices()) > few:
             raise primal_dual.TooManyRoundsError
         found = primal_dual.cheapest_flow(fewer, supply, guess, start, _ROUNDS)
     except primal_dual.TooManyRoundsError:
@@ -327,9 +343,12 @@ def _feeders(arcs: Arcs, supply: Ints) -> Ints:
     return np.where(alone, feeder, -1)
 
 
-def _by_cost_scaling(arcs: Arcs, supply: Ints) -> Ints | None:
+def _by_cost_scaling(arcs: Arcs, supply: Ints, *, scrambled: bool = False) -> Ints | None:
     """By OR-tools' cost scaling, in these windows."""
     units, part = arcs.by_unit()
+    if scrambled:
+        order = scrambled_order(units.tail)
+        units, part = units.at(order), part[order]
     solver = SimpleMinCostFlow()
     solver.add_arcs_with_capacity_and_unit_cost(units.tail, units.head, units.capacity, units.cost)
     known = min(len(supply), solver.num_nodes())

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.arcs import Arcs
+from partage.flow.sorting import scrambled_order
 
 Ints = npt.NDArray[np.int64]
 Arrows: TypeAlias = tuple[Ints, Ints, Ints]
 """Some arcs, their tails and their heads."""
-
-_SCRAMBLER = 0x9E3779B97F4A7C15
 
 
 class ResidualNetwork:
@@ -29,7 +28,7 @@ class ResidualNetwork:
         self._arcs, self.flow = arcs, flow
         count = len(flow)
         start = np.concatenate((arcs.tail, arcs.head))
-        order = _scrambled_order(start)
+        order = scrambled_order(start)
         place = np.empty_like(order)
         place[order] = np.arange(2 * count)
         self._back = np.concatenate((place[count:], place[:count])).take(order)
@@ -76,18 +75,3 @@ class ResidualNetwork:
         self.cost[there], self.residual_capacity[there] = arcs.next_unit(flow)
         saved, self.residual_capacity[back] = arcs.last_unit(flow)
         self.cost[back] = -saved
-
-
-def _scrambled_order(nodes: Ints) -> Ints:
-    """The positions in ascending order of the nodes, equal ones in an order that looks random and
-    is always the same: positions are scrambled by a bijection, sorted and found again."""
-    bits = len(nodes).bit_length()
-    mask, half = (1 << bits) - 1, (bits + 1) // 2
-    factor = _SCRAMBLER & mask | 1
-    inverse = pow(factor, -1, mask + 1)
-    mixed = np.arange(len(nodes)) * factor & mask
-    mixed = (mixed ^ (mixed >> half)) * factor & mask
-    packed = (nodes << bits) + mixed
-    packed.sort()
-    mixed = (packed & mask) * inverse & mask
-    return np.asarray((mixed ^ (mixed >> half)) * inverse & mask, dtype=np.int64)

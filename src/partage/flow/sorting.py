@@ -13,6 +13,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 _BITS = 62
+_SCRAMBLER = 0x9E3779B97F4A7C15
 
 
 def stable_order(values: Ints) -> Ints:
@@ -27,6 +28,21 @@ def stable_order(values: Ints) -> Ints:
     packed = ((values - least) << bits) + np.arange(count)
     packed.sort()
     return np.asarray(packed & ((1 << bits) - 1), dtype=np.int64)
+
+
+def scrambled_order(values: Ints) -> Ints:
+    """The positions in ascending order of the values, equal ones in an order that looks random and
+    is always the same: positions are scrambled by a bijection, sorted and found again."""
+    bits = len(values).bit_length()
+    mask, half = (1 << bits) - 1, (bits + 1) // 2
+    factor = _SCRAMBLER & mask | 1
+    inverse = pow(factor, -1, mask + 1)
+    mixed = np.arange(len(values)) * factor & mask
+    mixed = (mixed ^ (mixed >> half)) * factor & mask
+    packed = (values << bits) + mixed
+    packed.sort()
+    mixed = (packed & mask) * inverse & mask
+    return np.asarray((mixed ^ (mixed >> half)) * inverse & mask, dtype=np.int64)
 
 
 def distinct(values: Ints) -> Ints:

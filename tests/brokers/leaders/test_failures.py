@@ -49,7 +49,9 @@ def test_which_broker_leads_one_more_lowers_the_worst_survivor() -> None:
     assert set(of_counts.values()) == {7, 8}
 
 
-@pytest.mark.parametrize(("brokers", "partitions", "worst"), [(50, 1010, 21), (60, 1330, 23)])
+@pytest.mark.parametrize(
+    ("brokers", "partitions", "worst"), [(50, 1010, 21), (50, 1015, 21), (60, 1330, 23)]
+)
 def test_counts_leave_every_partition_a_pair(brokers: int, partitions: int, worst: int) -> None:
     """A fifth of the brokers leads one partition more; those with three of these brokers exceed the
     counting bound, unless these brokers are in few racks."""

@@ -27,6 +27,7 @@ from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
 from partage.flow.selection import least_level, overflow_prices, pick_pairs
+from partage.flow.sorting import scrambled_order
 from partage.flow.takeover_counts import MAX_COLUMNS
 
 Ints = npt.NDArray[np.int64]
@@ -35,6 +36,9 @@ Proof = Sequence[Prices | int]
 
 _MOST_STUCK = 1 / 8
 """The part of the partitions without a pair above which no other counts are tried."""
+
+_STARTS, _EFFORT = 64, 64_000
+"""How many counts this search starts from at most, and with how many partitions all together."""
 
 
 class FailureProof(Struct, frozen=True, eq=False):
@@ -208,7 +212,8 @@ class Orders:
 
     def first_counts(self) -> Ints:
         """Those of the leaders or, where these leave some items no pair that keeps the least cap,
-        others near them that keep it, if a search finds some."""
+        others near them that keep it, if a search finds some. As items compete for their pairs, it
+        may have to start from other counts."""
         if not self.open:
             return self.counts
         items, cap = self.takeovers.items, self.takeovers.counting_bound
@@ -217,10 +222,23 @@ class Orders:
             return self.counts
         from partage.flow.open_picks import counts_with_picks
 
-        others = counts_with_picks(self.takeovers, self.counts, cap)
-        if others is None or self.best(others, cap) is None:
-            return self.counts
-        return others
+        start = self.counts
+        for _ in range(min(_STARTS, max(1, _EFFORT // items))):
+            others = counts_with_picks(self.takeovers, start, cap)
+            if others is not None and self.best(others, cap) is not None:
+                return others
+            start = self._others(start)
+        return self.counts
+
+    def _others(self, counts: Ints) -> Ints:
+        """As many high counts at other slots, which look random and are always the same."""
+        low, high = self.takeovers.low, self.takeovers.high
+        raisable = np.flatnonzero(high > low)
+        # the order begins with position 0
+        raised = np.roll((counts > low)[raisable], 1)[scrambled_order(np.zeros_like(raisable))]
+        counts = low.copy()
+        counts[raisable[raised]] = high[raisable[raised]]
+        return counts
 
     def _able(self, full: Bools) -> Ints:
         """[I] how many of its options each item may pick, if those that are ``full`` [O] are not
