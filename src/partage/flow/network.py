@@ -194,8 +194,7 @@ def minimise(
                 fixed = np.flatnonzero(low)
                 np.subtract.at(supply, tail[fixed], low[fixed])
                 np.add.at(supply, head[fixed], low[fixed])
-                guess = np.zeros_like(network.guess) if solved else network.guess
-                again = solve(part, supply, guess, found)
+                again = solve(part, supply, None if solved else network.guess, found)
                 if again is None:
                     return None
                 flow = low.copy()

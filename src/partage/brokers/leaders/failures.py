@@ -5,11 +5,11 @@ leader counts. When broker b fails, broker f ends with its own leaders plus the 
 cost of a pair is the square of that sum, and a cap on the sum limits the worst survivor. Among the
 optima, the fewest leader changes and then the fewest changed orders decide.
 
-Of all equally fair leader counts, those with the fewest leader changes are tried first, or some
-near them if these leave a partition no pair within the cap (``flow.open_picks``). If a bound does
-not prove them best of all, a search (``flow.takeover_counts``) looks for counts with a lower worst
-survivor, then with a lower sum of squares. It continues until it finds nothing better, so a second
-run changes nothing.
+Of all equally fair leader counts, those with the fewest leader changes are tried first, or others
+if these leave a partition no pair within the cap (``flow.open_picks``). If a bound does not prove
+them best of all, a search (``flow.takeover_counts``) looks for counts with a lower worst survivor,
+then with a lower sum of squares. It continues until it finds nothing better, so a second run
+changes nothing.
 """
 
 from __future__ import annotations
@@ -212,8 +212,8 @@ class Orders:
 
     def first_counts(self) -> Ints:
         """Those of the leaders or, where these leave some items no pair that keeps the least cap,
-        others near them that keep it, if a search finds some. As items compete for their pairs, it
-        may have to start from other counts."""
+        others that keep it, if a search finds some: near them or, as items compete for their pairs,
+        near other counts that it starts from."""
         if not self.open:
             return self.counts
         items, cap = self.takeovers.items, self.takeovers.counting_bound
@@ -233,12 +233,11 @@ class Orders:
     def _others(self, counts: Ints) -> Ints:
         """As many high counts at other slots, which look random and are always the same."""
         low, high = self.takeovers.low, self.takeovers.high
-        raisable = np.flatnonzero(high > low)
+        raisable, raised = np.flatnonzero(high > low), counts > low
+        order = scrambled_order(np.zeros_like(raisable))
         # the order begins with position 0
-        raised = np.roll((counts > low)[raisable], 1)[scrambled_order(np.zeros_like(raisable))]
-        counts = low.copy()
-        counts[raisable[raised]] = high[raisable[raised]]
-        return counts
+        raised[raisable] = np.roll(raised[raisable], 1)[order]
+        return np.where(raised, high, low)
 
     def _able(self, full: Bools) -> Ints:
         """[I] how many of its options each item may pick, if those that are ``full`` [O] are not
