@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partage.pipeline import key_report, profile_tables
+from tests.pipeline.spark_configuration import configured
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -88,18 +89,12 @@ def test_no_task_has_much_more_rows_than_others(
         "spark.sql.files.maxPartitionBytes": "60000",
         "spark.sql.files.openCostInBytes": "0",
     }
-    before = {name: spark.conf.get(name) for name in settings}
     since, _ = skews(spark, -1)
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
+    with configured(spark, settings):
         if command == "profile":
             profile_tables(spark, [path])
         else:
             key_report(spark, [path], [24])
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
     _, found = skews(spark, since)
     assert len(found) >= 2  # the scan, and the exchange of keys
     assert max(found) <= MOST, found

@@ -257,15 +257,16 @@ def test_the_rate_follows_the_clusters_health(
     monkeypatch.setattr(throttle_controller, "replica_lag_seconds", lambda *_: 1.0)
     monkeypatch.setattr(rate_control, "LOWEST_MINIMUM_RATE", MINIMUM)
     monkeypatch.setattr(rate_control, "INITIAL_RATE", START)
-    monkeypatch.setattr(rate_control, "MAX_RATE", 4 * START)
+    # so low that the partition is on its way until all of this happened
+    monkeypatch.setattr(rate_control, "MAX_RATE", 2 * START)
     other, alone = (f"{topic.name}-{name}" for name in ("other", "alone"))
     topic.admin.create_topics({other: {"assignments": {0: [1, 3]}}})
     least = ConfigResource(ConfigResourceType.TOPIC, other, {"min.insync.replicas": "2"})
     topic.admin.alter_configs([least], raise_on_unknown=False)
     # nothing of it is on broker 3
     topic.admin.create_topics({alone: {"assignments": {0: [1]}}})
-    fill(topic.kafka, alone, 1, times=24)
-    change = Change(alone, 0, (1,), (2,), 24 * SIZE)
+    fill(topic.kafka, alone, 1, times=32)
+    change = Change(alone, 0, (1,), (2,), 32 * SIZE)
     plan = replace(topic.plan, changes={change.key: change}, waves=((change.key,),))
 
     def last() -> int | None:

@@ -23,6 +23,7 @@ from partage.consumers.history.shortening import shortened
 from partage.consumers.simulation import simulate
 from partage.errors import InputError
 from partage.pipeline.history.tables import ORDER
+from tests.pipeline.spark_configuration import configured
 from tests.pipeline.test_plans import counts, plan_of
 
 pytestmark = pytest.mark.spark
@@ -115,14 +116,8 @@ def test_nothing_depends_on_how_files_and_tasks_are_cut(
 
     found, out = written
     cuts = {"spark.sql.files.maxPartitionBytes": "20000", "spark.sql.shuffle.partitions": "7"}
-    before = {name: spark.conf.get(name) for name in cuts}
-    try:
-        for name, value in cuts.items():
-            spark.conf.set(name, value)
+    with configured(spark, cuts):
         again = write_history(spark, [logs], tmp_path / "history")
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
     assert again == found
     assert (tmp_path / "history/history.json").read_bytes() == (out / "history.json").read_bytes()
     for name, columns in ORDER.items():

@@ -16,6 +16,7 @@ pytest.importorskip("pyspark")
 from partage.pipeline import key_report, profile_tables
 from partage.pipeline.records import RECORDS
 from partage.pipeline.sources import Reading, read_rows, unsplit
+from tests.pipeline.spark_configuration import configured
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -64,11 +65,8 @@ def test_a_file_that_one_task_reads_is_named_and_distributed(
         f"{file}: one task unpacks its 0 MB, because Spark cannot split .gz: "
         "smaller files, .bz2 or Parquet are read by several"
     ]
-    spark.conf.set("spark.sql.adaptive.enabled", "false")  # which joins tasks of few rows
-    try:
+    with configured(spark, {"spark.sql.adaptive.enabled": "false"}):  # it joins tasks of few rows
         assert tasks(rows) > 1
-    finally:
-        spark.conf.set("spark.sql.adaptive.enabled", "true")
     plain = write(tmp_path / "plain", name.removesuffix(".gz"), bytes)
     labels: list[str] = []
     found = profile_tables(spark, [path], progress=lambda *call: labels.append(call[2]))
