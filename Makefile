@@ -9,7 +9,7 @@ BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra 
 # Commands start in half the time where Python may keep what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-failed test-all test-faults test-versions lint types site environment java chromium kerberos bench bench-page dist sbom jar clean
+.PHONY: demo test daily test-long test-failed test-all test-faults test-versions lint types site environment java chromium kerberos bench bench-page dist sbom jar clean
 .DEFAULT_GOAL := demo
 
 demo: environment java
@@ -21,7 +21,9 @@ PYTEST := $(RUN) pytest --numprocesses=3 --dist=loadgroup --no-loadscope-reorder
 
 # Everything that a change should pass, in minutes. The random tests try the same examples each time.
 test: environment java chromium
-	$(MAKE) --no-print-directory --jobs=2 lint types site tests/__pycache__
+	$(MAKE) --no-print-directory --jobs=2 daily lint types site
+
+daily: tests/__pycache__ site
 	$(PYTEST) -m "not long" $(COVERAGE)
 
 lint: environment

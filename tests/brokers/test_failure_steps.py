@@ -77,7 +77,7 @@ def rack(plan: Plan) -> int:
 
 
 # "every load" takes half a minute, the others a few seconds
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.random
 @pytest.mark.parametrize(
     "name",

@@ -22,6 +22,7 @@ t,x,2,2026-01-01T00:00:10Z,b,50
 """
 
 
+@pytest.mark.long
 def test_demo(run: Run, spark: Any, tmp_path: Path) -> None:
     ended = run("demo", "--json", "-o", "out")
     assert ended.code == 0

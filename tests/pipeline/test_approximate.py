@@ -178,6 +178,7 @@ def test_only_samples_are_exchanged_and_nothing_is_sorted(spark: Any, path: str)
     assert "unread" not in columns_read(plan)
 
 
+@pytest.mark.long
 def test_nothing_approximate_is_appended(spark: Any, path: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="`append`: adds exact counts of keys"):
         partage.profile(path, tmp_path / "out", append=True, approximate=True, spark=spark)

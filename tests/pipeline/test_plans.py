@@ -87,6 +87,7 @@ class GroupedError(Exception):
     """Ends a profile where its records are grouped by key."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("period", "columns"),
     [

@@ -68,6 +68,7 @@ def test_a_profile_is_written_whole_and_reads_back(
     assert all(0 <= done <= total for done, total, _ in calls)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("highest", [2, 63, 64, 600])
 def test_distinct_keys_of_partitions_with_and_without_keys(
     spark: Any, records: Any, write_lines: Callable[..., str], highest: int

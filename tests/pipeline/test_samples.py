@@ -90,6 +90,7 @@ def sampled(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_sizes_out_of_log_dirs(spark: Any, sampled: Path) -> None:
     tables = profile_tables(spark, [], sizes=[str(sampled)])
     columns = ("topic", "partition", "samples", "size_bytes", "peak_bytes")

@@ -29,6 +29,7 @@ from pyspark.errors import PySparkException
 from partage.cli import main
 from partage.cli.spark_options import SparkOptions
 from partage.errors import InputError, PartageError
+from partage.pipeline import compat_pyspark
 from partage.pipeline.session import (
     _check_listening,
     _own_interrupts,
@@ -349,7 +350,11 @@ def test_an_interrupt_that_python_ignores_counts(capsys: pytest.CaptureFixture[s
         ),
     ],
 )
-def test_errors_of_workers_are_one_line(text: str, line: str) -> None:
+def test_errors_of_workers_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, text: str, line: str
+) -> None:
+    # the Java process of other tests does not end
+    monkeypatch.setattr(compat_pyspark, "_SECONDS", 0)
     with pytest.raises(PartageError) as caught, spark_errors():
         raise PySparkException(text)
     assert str(caught.value) == line

@@ -205,7 +205,7 @@ def optimal_and_without_gaps(f: Files) -> None:
     f.plan["gaps"] = f.after["gaps"] = {}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_limits_cannot_be_exceeded(limited_plans: LazyPlans, name: str) -> None:

@@ -124,7 +124,7 @@ def a_size_forged(f: Files) -> None:
     f.part["size_bytes"][first_changed(f)] += 10**9
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_limits_cannot_be_exceeded(limited_plans: LazyPlans, name: str) -> None:

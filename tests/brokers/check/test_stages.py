@@ -74,6 +74,7 @@ def a_problem(rng: random.Random, options: dict[str, Any]) -> Problem:
     return Problem.resolve(cluster, PlanOptions(**options), rates)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("strategy", STRATEGY_NAMES)
 def test_the_rule_is_the_planners(strategy: str) -> None:
     """Whatever the planner makes has the stages of the rule, and whatever the rule refuses the
@@ -179,6 +180,7 @@ def test_a_word_in_any_spelling(name: str, word: str, value: Any) -> None:
     assert found[name] == getattr(planned, name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.random
 @pytest.mark.parametrize("name", [*SOUND, *LIMITED])
 def test_no_stage_is_missing_and_none_is_more(

@@ -45,6 +45,7 @@ def squares_after_rack_failures(cluster: partage.Cluster) -> tuple[int, int]:
     return max(counts.values()), sum(count * count for count in counts.values())
 
 
+@pytest.mark.long
 @pytest.mark.random
 def test_only_the_failure_of_racks_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every other figure and every proof is as without this aim, and a second run changes

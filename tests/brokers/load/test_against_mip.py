@@ -43,6 +43,7 @@ def _lies_between(cluster: Json, tolerance: float) -> None:
     assert plan.settled
 
 
+@pytest.mark.long
 def test_search_finds_the_least_excess_of_most_small_clusters() -> None:
     """A search, not a proof: but it must not become worse unnoticed."""
     found = 0

@@ -170,6 +170,7 @@ def test_a_limit_below_what_must_be_somewhere_is_refused(relieve: str, message: 
         assert part in str(caught.value)
 
 
+@pytest.mark.long
 def test_limits_on_what_moves_are_kept_or_refused() -> None:
     cluster = a_large_cluster(3)
     with pytest.raises(CannotError, match="`max_moves` 1: "):

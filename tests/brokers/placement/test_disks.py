@@ -120,6 +120,7 @@ def test_a_dead_brokers_disk_does_not_matter() -> None:
     assert made.after.replica_lists() == [[2, 3]]
 
 
+@pytest.mark.long
 def test_random_clusters_with_tight_disks() -> None:
     """Whatever comes out keeps every disk, the racks and the factor; it is settled; and no count
     has changed where exchanges were enough."""

@@ -59,15 +59,16 @@ def test_placements_of_larger_clusters(case: tuple[dict[str, Any], dict[str, Any
     check_placement(*case, mip)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({}, marks=pytest.mark.long),
-        pytest.param({"spread": "topic"}, marks=pytest.mark.long),
-        pytest.param({"add_broker": ["2000:a", "2001:b"]}, marks=pytest.mark.long),
-        pytest.param({"replication_factor": ["2"]}, marks=pytest.mark.long),
-        pytest.param({"replication_factor": ["3"], "spread": "topic"}, marks=pytest.mark.long),
-        pytest.param({"add_broker": ["2000:d"], "topics": "topic-[02468]"}, marks=pytest.mark.long),
+        {},
+        {"spread": "topic"},
+        {"add_broker": ["2000:a", "2001:b"]},
+        {"replication_factor": ["2"]},
+        {"replication_factor": ["3"], "spread": "topic"},
+        {"add_broker": ["2000:d"], "topics": "topic-[02468]"},
         {"no_moves": True},
     ],
     ids=str,

@@ -130,6 +130,7 @@ def test_two_interrupts_cancel_the_wave(topic: Topic) -> None:
     assert topic.lists() == before
 
 
+@pytest.mark.long
 def test_rollback_in_the_middle_of_a_move(topic: Topic) -> None:
     before = topic.lists()
     background = topic.begun()

@@ -143,6 +143,7 @@ def test_several_tasks_share_a_partition_with_most_records(
     assert {tuple(one) for one in counts} == {(0, 900), (1, 90), (2, 90)}
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_missing_paths(

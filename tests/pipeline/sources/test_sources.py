@@ -513,6 +513,7 @@ def test_a_frame_with_other_names_of_columns(spark: Any, records: Any, tmp_path:
     )
 
 
+@pytest.mark.long
 def test_files_with_other_names_of_columns(
     spark: Any, records: Any, tmp_path: Path, write_lines: Write
 ) -> None:
