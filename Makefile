@@ -37,7 +37,7 @@ types: environment
 tests/__pycache__: | environment
 	@$(RUN) pytest --collect-only -qq >/dev/null || true
 
-# The rest: every client, security, faults, packaging, Spark clusters, and the random tests with five
+# The rest: every client, security, faults, packaging, Spark clusters, and the random tests with six
 # times the examples. Their seed, which the first line shows, follows from the content of the commit:
 # each change tries examples of its own, and a run can be repeated. RANDOM_SEED=7 takes another.
 RANDOM_SEED := $(shell printf %d 0x$$(git rev-parse HEAD^{tree} 2>/dev/null | cut -c1-8 | grep . || echo 1))
