@@ -23,7 +23,7 @@ PYTEST := $(RUN) pytest --numprocesses=3 --dist=loadgroup --no-loadscope-reorder
 test: environment java chromium
 	$(MAKE) --no-print-directory --jobs=2 daily lint types site
 
-daily: tests/__pycache__ site
+daily: tests/__pycache__
 	$(PYTEST) -m "not long" $(COVERAGE)
 
 lint: environment

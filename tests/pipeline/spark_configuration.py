@@ -11,11 +11,11 @@ from typing import Any
 def configured(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
     """The session with these settings, and afterwards with those that it had: it is shared by all
     tests, whatever their order."""
-    before = {name: spark.conf.get(name, None) for name in settings}
+    before = {name: spark.conf.get(name) for name in settings}
     try:
         for name, value in settings.items():
             spark.conf.set(name, value)
         yield
     finally:
         for name, value in before.items():
-            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+            spark.conf.set(name, value)

@@ -16,7 +16,6 @@ pytest.importorskip("pyspark")
 from partage.pipeline import key_report, profile_tables
 from partage.pipeline.records import RECORDS
 from partage.pipeline.sources import Reading, read_rows, unsplit
-from tests.pipeline.spark_configuration import configured
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -65,8 +64,7 @@ def test_a_file_that_one_task_reads_is_named_and_distributed(
         f"{file}: one task unpacks its 0 MB, because Spark cannot split .gz: "
         "smaller files, .bz2 or Parquet are read by several"
     ]
-    with configured(spark, {"spark.sql.adaptive.enabled": "false"}):  # it joins tasks of few rows
-        assert tasks(rows) > 1
+    assert tasks(rows) > 1  # in a session that is not adaptive, which would join those of few rows
     plain = write(tmp_path / "plain", name.removesuffix(".gz"), bytes)
     labels: list[str] = []
     found = profile_tables(spark, [path], progress=lambda *call: labels.append(call[2]))
