@@ -10,7 +10,7 @@ import partage
 from partage.brokers import solving, survivors
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
-from partage.flow import takeover_counts
+from partage.flow import counts_below_cap, takeover_counts
 from tests.matrices import cluster_of, text
 from tests.oracles import mip
 from tests.oracles.naive_problem import read_problem
@@ -124,6 +124,7 @@ def test_it_does_not_search_large_clusters(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_large_plan_with_a_gap_after_failures_is_stable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the search is not made, the plan counts as stable without a second run."""
     monkeypatch.setattr(survivors, "MAX_SIZE", 0)
+    monkeypatch.setattr(counts_below_cap, "EFFORT", -1)
     monkeypatch.setattr(takeover_counts, "MAX_COLUMNS", 0)
     gaps = 0
     for seed in range(20):

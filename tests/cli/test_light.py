@@ -42,7 +42,7 @@ PLAN = {
     "cluster": "broker formats log_dirs model",
     "flow": (
         "arcs assignment certificate edge_colouring network picking proof selection sorting "
-        "takeover_counts"
+        "count_search"
     ),
     "flow.assignment": (
         "cells count_network disaggregation item_network problem size_swaps trade_off"

@@ -2,88 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
-from partage.flow.selection import pick_slots
-from partage.flow.takeover_counts import CountSearch
+from partage.flow.certificate import Prices, proven_bound
+from partage.flow.count_search import CountSearch
+from tests.flow.takeover_cases import Case, cases
 from tests.profiles import examples
-
-Counts = tuple[int, ...]
-
-
-@dataclass
-class Case:
-    """Each item picks an ordered pair of its slots; ``fair``: every way to do so whose counts have
-    the least sum of squares, as counts, worst level and sum of squares of the levels."""
-
-    items: list[list[int]]
-    base: list[int]
-    fixed: list[list[int]]
-
-    def outcomes(self) -> Iterator[tuple[Counts, int, int]]:
-        slots = range(len(self.base))
-        for picks in itertools.product(*(itertools.permutations(row, 2) for row in self.items)):
-            held = tuple(b + sum(p[0] == s for p in picks) for s, b in enumerate(self.base))
-            level = [
-                held[f] + self.fixed[b][f] + picks.count((b, f))
-                for b in slots
-                for f in slots
-                if f != b
-            ]
-            yield held, max(level), sum(n * n for n in level)
-
-    def fair(self) -> list[tuple[Counts, int, int]]:
-        every = list(self.outcomes())
-        least = min(sum(n * n for n in held) for held, _, _ in every)
-        return [one for one in every if sum(n * n for n in one[0]) == least]
-
-    def takeovers(self) -> Takeovers:
-        base = np.array(self.base)
-        arcs = np.array([(i, s) for i, row in enumerate(self.items) for s in row])
-        no_change = np.zeros(len(arcs), dtype=np.int64)
-        _, price = pick_slots(arcs[:, 0], arcs[:, 1], len(self.items), base, no_change)
-        low, high = fairest_range(base, price, len(self.items))
-        pairs = [
-            (i, pair)
-            for i, row in enumerate(self.items)
-            for pair in itertools.permutations(sorted(row), 2)
-            if price[pair[0]] == min(price[row])
-        ]
-        options = sorted({pair for _, pair in pairs})
-        return Takeovers(
-            item=np.array([i for i, _ in pairs]),
-            option=np.array([options.index(pair) for _, pair in pairs]),
-            items=len(self.items),
-            holder=np.array([b for b, _ in options]),
-            taker=np.array([f for _, f in options]),
-            base=base,
-            fixed=np.array(self.fixed),
-            low=low,
-            high=high,
-            total=sum(self.base) + len(self.items),
-        )
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    slots = draw(st.integers(2, 5))
-    sets = st.lists(st.integers(0, slots - 1), min_size=2, max_size=3, unique=True)
-    few = st.integers(0, 2)
-    fixed = [[draw(few) if b != f else 0 for f in range(slots)] for b in range(slots)]
-    if draw(st.booleans()):
-        fixed = [[0] * slots for _ in range(slots)]
-    return Case(
-        draw(st.lists(sets, min_size=1, max_size=5)), [draw(few) for _ in range(slots)], fixed
-    )
 
 
 @given(case=cases())
@@ -132,11 +60,11 @@ def test_counts_that_keep_the_levels_lowest_and_most_even(case: Case) -> None:
         return min(found, default=None)
 
     least = min(worst for _, worst, _ in fair)
-    search = CountSearch()
-    none = search.find(takeovers, least - 1, evaluate)
+    search, start = CountSearch(), np.array(fair[0][0])
+    none = search.find(takeovers, start, least - 1)
     assert none.counts is None
     assert proven_bound(takeovers, least - 1, none.proof) is None
-    found = search.find(takeovers, least, evaluate).counts
+    found = search.find(takeovers, start, least).counts
     assert found is not None
     assert evaluate(found, least) is not None
 
@@ -162,12 +90,12 @@ def test_a_search_again_solves_no_program(case: Case, seed: int) -> None:
     more = replace(takeovers, base=takeovers.base + 1)
     search = CountSearch()
     first = search.improve(takeovers, 99, lambda counts, cap: None, 10**6)
-    solved = len(search.solved)
+    solved = len(search.programs)
     second = search.improve(listed, 99, lambda counts, cap: None, 10**6)
-    assert len(search.solved) == solved
+    assert len(search.programs) == solved
     assert proven_bound(takeovers, 99, first.proof) == proven_bound(listed, 99, second.proof)
     search.improve(more, 99, lambda counts, cap: None, 10**6)
-    assert solved == 0 or len(search.solved) > solved
+    assert solved == 0 or len(search.programs) > solved
 
 
 def test_a_proof_by_cases_must_be_complete() -> None:
@@ -203,7 +131,7 @@ def test_effort_beyond_its_limit_leaves_a_valid_bound(case: Case) -> None:
     takeovers, fair = case.takeovers(), case.fair()
     assume((takeovers.high > takeovers.low).any())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(takeover_counts, "EFFORT_SQUARES", 1)
+        patch.setattr(takeover_counts, "EFFORT", 1)
         searched = CountSearch().improve(takeovers, 99, lambda counts, cap: None, 10**6)
     assert searched.counts is None
     bound = proven_bound(takeovers, 99, searched.proof)

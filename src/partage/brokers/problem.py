@@ -28,7 +28,7 @@ from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError, shown
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
-from partage.flow.takeover_counts import CountSearch
+from partage.flow.count_search import CountSearch
 from partage.patterns import compile_pattern, matcher
 from partage.units import Percent, did_you_mean, listed, plural
 

@@ -40,9 +40,9 @@ _ROUNDS, _PROGRESS = 8, 0.8
 _LITTLE = 20 * int(_HARM[0])
 
 
-def counts_with_picks(takeovers: Takeovers, counts: Ints, cap: int) -> Ints | None:
-    """[E] counts within their ranges, near to ``counts``, with which every item has an option whose
-    level may grow up to the cap; None if the search finds none."""
+def counts_with_picks(takeovers: Takeovers, counts: Ints, cap: int) -> Ints:
+    """[E] counts within their ranges, near to ``counts``, with which as many items as the search
+    can help have an option whose level may grow up to the cap, best of all two."""
     return _Search(takeovers, counts, cap).run()
 
 
@@ -73,9 +73,9 @@ class _Search:
         self.ways = np.minimum(ways, len(_HARM) - 1)
         self.harm = int(_HARM[self.ways].sum())
 
-    def run(self) -> Ints | None:
+    def run(self) -> Ints:
         if self.ways.all():
-            return self._counts()
+            return self._counts(self.high)
         step = max(1, int(self.high.sum()) // _AT_ONCE)
         best, least, idle, before = self.high, self.harm, 0, int(_HARM[0]) * self.takeovers.items
         for number in count():
@@ -90,11 +90,10 @@ class _Search:
                 best, least, idle = self.high, self.harm, 0
             else:
                 idle, step = idle + 1, max(1, step // 2)
-        self._take(best)
-        return self._counts() if self.ways.all() else None
+        return self._counts(best)
 
-    def _counts(self) -> Ints:
-        return np.where(self.high, self.takeovers.high, self.takeovers.low)
+    def _counts(self, high: Bools) -> Ints:
+        return np.where(high, self.takeovers.high, self.takeovers.low)
 
     def _exchange(self, most: int, number: int) -> None:
         """Exchange up to so many high counts for low ones, those that help most, in this round."""

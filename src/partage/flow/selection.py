@@ -265,25 +265,6 @@ def least_level(
     return high
 
 
-def overflow_prices(
-    item: Ints, option: Ints, items: int, option_slot: Ints, option_cap: Ints, quota: Ints
-) -> tuple[Ints, Ints]:
-    """Prices [O] and [E] for ``certificate.overflow_bound``, which proves how many picks must
-    exceed the caps: a bound of 1 or more means that the caps cannot be met."""
-    options, slots = len(option_slot), len(quota)
-    network = Network(items + options + slots, 1)
-    network.supply[:items] = 1
-    network.supply[items + options :] = -quota
-    network.arcs(item, items + option, 1)
-    tail, head = items + np.arange(options), items + options + option_slot
-    network.arcs(tail, head, np.maximum(option_cap, 0))
-    network.arcs(tail, head, items, {0: 1})
-    optimum = minimise(network)
-    assert optimum is not None, "caps may be exceeded"
-    distance = -optimum.distance[0]
-    return distance[items : items + options], distance[items + options :]
-
-
 def _even(option_slot: Ints, quota: Ints, offered: Ints) -> Ints:
     """[O] the picks of each option if a slot's quota were shared evenly among its options."""
     used = np.bincount(option_slot[offered > 0], minlength=len(quota))

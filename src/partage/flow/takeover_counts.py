@@ -1,14 +1,12 @@
-"""How many items each slot should hold, so that levels after a failure are low and even.
+"""How many items each slot should hold, so that levels after a failure are even.
 
 With given counts, the best picks are a flow (``selection.pick_pairs``). Choosing the counts too is
 not a flow: if a slot holds one item more, its levels after all failures grow by one. So this is
-branch and bound over the slots whose count has two values. A linear program (HiGHS) relaxes each
-case: its dual values, rounded to integers, give a bound that ``certificate.Takeovers`` recomputes
-exactly, so neither the program nor the rounding must be trusted. Where the program's counts are
-whole, the flow for them is as good as the bound; otherwise the slot nearest to a half is split.
+branch and bound over the slots whose count has two values (``count_cases``).
 
-The effort is limited by the size of the programs, not by time, so the same input gives the same
-answer. What is left open at the limit keeps the bound of its relaxation.
+A linear program (HiGHS) relaxes each case: its dual values, rounded to integers, give a bound that
+``certificate.Takeovers`` recomputes exactly, so neither the program nor the rounding must be
+trusted. Where the program's counts are whole, the flow for them is as good as the bound.
 """
 
 from __future__ import annotations
@@ -19,9 +17,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct, field
 
 from partage.flow.certificate import Prices, Takeovers
+from partage.flow.count_cases import (
+    CaseSearch,
+    Relaxed,
+    Searched,
+    digest_of,
+    no_prices,
+    ranges_of,
+)
+from partage.flow.counts_below_cap import CapSearch
 from partage.flow.network import Network, minimise
 
 Ints = npt.NDArray[np.int64]
@@ -30,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 MAX_COLUMNS = 40_000
 """Columns of the largest program that is tried."""
 
-EFFORT_WORST, EFFORT_SQUARES = 300_000, 40_000
+EFFORT = 40_000
 """The effort of all programs of a search together, in columns of small programs."""
 
 _LEAST_PER_PROGRAM = 100
@@ -44,115 +50,55 @@ Evaluate = Callable[[Ints, int], int | None]
 """The least sum of squares for the counts [E] under a cap, or None if the cap cannot be kept."""
 
 
-class Searched(Struct, frozen=True, eq=False):
-    """``counts`` [E], better than those before, or None if none were found; ``proof``: how good any
-    counts can be, for ``certificate.proven_bound``."""
-
-    counts: Ints | None
-    proof: list[Prices | int]
+Programs = dict[tuple[object, ...], Relaxed | None]
 
 
-_Relaxed = tuple[Prices, int | None, Floats] | None
-"""Prices, their bound and the counts [E]."""
+def counts_of_lower_squares(
+    takeovers: Takeovers, cap: int, evaluate: Evaluate, value: int, solved: Programs
+) -> Searched:
+    """Counts with a sum of squares below ``value``, and the bound on it. ``solved``: programs that
+    are not solved again; those solved now are added."""
+    if takeovers.items > MAX_COLUMNS:
+        return Searched(None, [no_prices(takeovers)])
+    return _Search(takeovers, cap, evaluate, value, solved).run()
 
 
-class CountSearch(Struct, frozen=True, eq=False):
-    """Searches for counts. Programs that were solved before are not solved again: a search that
-    goes on from what it found, and a second run on a plan, meet the same ones."""
-
-    solved: dict[tuple[object, ...], _Relaxed] = field(default_factory=dict)
-
-    def find(self, takeovers: Takeovers, cap: int, evaluate: Evaluate) -> Searched:
-        """Counts for which all levels can be at most ``cap``, or a proof that there are none."""
-        return _Search(self, takeovers, cap, evaluate, None, EFFORT_WORST).run()
-
-    def improve(self, takeovers: Takeovers, cap: int, evaluate: Evaluate, value: int) -> Searched:
-        """Counts with a sum of squares below ``value``, and the bound on it."""
-        return _Search(self, takeovers, cap, evaluate, value, EFFORT_SQUARES).run()
-
-    def relax(self, program: _Program, case: Takeovers, cap: int, *, squares: bool) -> _Relaxed:
-        """The program of a case, with the cap on levels."""
-        key = (program.key, case.low.tobytes(), case.high.tobytes(), cap, squares)
-        if key not in self.solved:
-            self.solved[key] = program.relax(case, cap, squares=squares)
-        return self.solved[key]
-
-
-class _Search:
-    """``value``: the least sum of squares known, or None if any counts that keep the cap do."""
+class _Search(CaseSearch):
+    """``value``: the least sum of squares known."""
 
     def __init__(
-        self,
-        searches: CountSearch,
-        takeovers: Takeovers,
-        cap: int,
-        evaluate: Evaluate,
-        value: int | None,
-        effort: int,
+        self, takeovers: Takeovers, cap: int, evaluate: Evaluate, value: int, solved: Programs
     ) -> None:
-        self.searches = searches
-        self.takeovers, self.cap, self.evaluate = takeovers, cap, evaluate
-        self.value, self.effort = value, effort
-        self.squares = value is not None
-        self.counts: Ints | None = None
+        super().__init__(takeovers)
+        self.program, self.solved = _Program(takeovers), solved
+        self.cap, self.evaluate, self.value = cap, evaluate, value
+        self.effort = EFFORT
         self.tried: set[bytes] = set()
 
-    def run(self) -> Searched:
-        nothing_known = Prices(*_no_prices(self.takeovers))
-        if self.takeovers.items > MAX_COLUMNS:
-            return Searched(None, [nothing_known])
-        program = _Program(self.takeovers)
-        proof: list[Prices | int] = []
-        # the prices of a case hold for its parts, too
-        cases = [(self.takeovers, nothing_known)]
-        while cases:
-            case, prices = cases.pop()
-            if program.columns > MAX_COLUMNS or self.effort < 0:
-                relaxed = None
-            else:
-                relaxed = self.searches.relax(program, case, self.cap, squares=self.squares)
-            self.effort -= program.effort
-            if relaxed is None:
-                proof.append(prices)
-                continue
-            prices, bound, held = relaxed
-            if self._excluded(prices, bound):
-                proof.append(prices)
-                continue
-            self._try(_nearest(case, held))
-            if not self.squares and self.counts is not None:
-                return Searched(self.counts, [])
-            if self._excluded(prices, bound):
-                proof.append(prices)
-                continue
-            open_slots = np.flatnonzero(case.high > case.low)
-            if len(open_slots) == 0:
-                # only rounding keeps the bound of single counts from their value
-                proof.append(prices)
-                continue
-            part = np.abs(held - case.low - 0.5)[open_slots]
-            slot = int(open_slots[part.argmin()])
-            proof.append(slot)
-            here = np.arange(case.slots) == slot
-            cases.append((case.within(np.where(here, case.high, case.low), case.high), prices))
-            cases.append((case.within(case.low, np.where(here, case.low, case.high)), prices))
-        return Searched(self.counts, proof)
+    def relax(self, case: Takeovers) -> Relaxed | None:
+        if self.program.columns > MAX_COLUMNS or self.effort < 0:
+            return None
+        self.effort -= self.program.effort
+        key = (self.program.key, *ranges_of(case), self.cap)
+        if key not in self.solved:
+            self.solved[key] = self.program.relax(case, self.cap)
+        return self.solved[key]
 
-    def _excluded(self, prices: Prices, bound: int | None) -> bool:
-        """Whether the case has nothing better than what is known."""
-        if bound is None or (prices.scale == 0 and bound > 0):
+    def excludes(self, relaxed: Relaxed) -> bool:
+        bound, scale = relaxed.bound, relaxed.prices.scale
+        if bound is None or (scale == 0 and bound > 0):
             return True
-        return (
-            self.value is not None and prices.scale > 0 and -(-bound // prices.scale) >= self.value
-        )
+        return scale > 0 and -(-bound // scale) >= self.value
 
-    def _try(self, counts: Ints | None) -> None:
+    def attempt(self, case: Takeovers, held: Floats) -> bool:
+        counts = _nearest(case, held)
         if counts is None or counts.tobytes() in self.tried:
-            return
+            return False
         self.tried.add(counts.tobytes())
         value = self.evaluate(counts, self.cap)
-        if value is not None and (self.value is None or value < self.value):
+        if value is not None and value < self.value:
             self.value, self.counts = value, counts
+        return False
 
 
 def _nearest(case: Takeovers, held: Floats) -> Ints | None:
@@ -177,7 +123,7 @@ def _nearest(case: Takeovers, held: Floats) -> Ints | None:
 class _Program:
     """The linear program of a case. Columns: the share of each group of equal items that picks an
     option; the count of each slot; the level of each option's taker, in steps of rising cost.
-    ``key``: equal for equal takeovers, in whatever order their picks are listed."""
+    ``key``: the digest of the takeovers."""
 
     def __init__(self, takeovers: Takeovers) -> None:
         order = np.lexsort((takeovers.option, takeovers.item))
@@ -191,71 +137,48 @@ class _Program:
         self.group = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
         self.option = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
         self.count = np.array(list(groups.values()), dtype=np.int64)
-        self.key = _key(takeovers, item, option)
+        self.key = digest_of(takeovers)
         self.columns = len(self.group) + takeovers.slots + (2 * _WINDOW + 2) * len(takeovers.holder)
         larger = isqrt(max(self.columns, _SMALL)) / isqrt(_SMALL)
         self.effort = int((self.columns + _LEAST_PER_PROGRAM) * larger)
 
-    def relax(self, case: Takeovers, cap: int, *, squares: bool) -> _Relaxed:
-        """The relaxation of the case. If no levels within the cap exist, or without
-        ``squares``, the prices are those with scale 0."""
-        if case.bound(cap, 0, *_no_prices(case)) is None:
-            return Prices(*_no_prices(case), scale=0), None, case.low.astype(np.float64)
-        if squares:
-            found = self._solve(case, cap, elastic=False)
-            if found is not None:
-                return found
-        return self._solve(case, cap, elastic=True)
-
-    def _solve(self, case: Takeovers, cap: int, *, elastic: bool) -> _Relaxed:
-        """``elastic``: the cap and the counts may be violated at a price of 1, and nothing else
-        costs; otherwise the sum of squares."""
+    def relax(self, case: Takeovers, cap: int) -> Relaxed | None:
+        """The relaxation of the case; if no levels within the cap exist, prices with scale 0."""
+        nothing = no_prices(case, scale=0)
+        if case.bound(cap, 0, nothing.option, nothing.slot) is None:
+            return Relaxed(nothing, None, case.low.astype(np.float64))
         groups, options, slots = len(self.count), len(case.holder), case.slots
         arcs = len(self.group)
-        size, cost, of_step = (self._overflow if elastic else self._steps)(case, cap)
+        size, cost, of_step = self._steps(case, cap)
         held = arcs + np.arange(slots)
         level = arcs + slots + np.arange(len(size))
         of_option, of_slot = groups + np.arange(options), groups + options + np.arange(slots)
-        entries = [
-            (self.group, np.arange(arcs), 1.0),
-            (groups + self.option, np.arange(arcs), 1.0),
-            (of_slot[case.holder[self.option]], np.arange(arcs), 1.0),
-            (of_option, held[case.taker], 1.0),
-            (of_slot, held, -1.0),
-            (groups + of_step, level, -1.0),
-        ]
-        squares = case.squares_without(case.low + 1) - case.squares_without(case.low)
-        costs = [np.zeros(arcs), np.zeros(slots) if elastic else squares, cost]
-        low = [np.zeros(arcs), case.low, np.zeros(len(size))]
-        high = [self.count[self.group], case.high, size]
-        if elastic:
-            more = arcs + slots + len(size) + np.arange(slots)
-            entries += [(of_slot, more, 1.0), (of_slot, more + slots, -1.0)]
-            costs.append(np.ones(2 * slots))
-            low.append(np.zeros(2 * slots))
-            high.append(np.full(2 * slots, case.total))
         solved = _solve_program(
-            np.concatenate(costs),
-            np.concatenate(low),
-            np.concatenate(high),
-            np.concatenate((self.count, case.low[case.taker], -case.base)),
-            entries,
+            cost=np.concatenate(
+                (
+                    np.zeros(arcs),
+                    case.squares_without(case.low + 1) - case.squares_without(case.low),
+                    cost,
+                )
+            ),
+            low=np.concatenate((np.zeros(arcs), case.low, np.zeros(len(size)))),
+            high=np.concatenate((self.count[self.group], case.high, size)),
+            rhs=np.concatenate((self.count, case.low[case.taker], -case.base)),
+            entries=(
+                (self.group, np.arange(arcs), 1.0),
+                (groups + self.option, np.arange(arcs), 1.0),
+                (of_slot[case.holder[self.option]], np.arange(arcs), 1.0),
+                (of_option, held[case.taker], 1.0),
+                (of_slot, held, -1.0),
+                (groups + of_step, level, -1.0),
+            ),
         )
         if solved is None:
-            return None
+            return CapSearch(case, cap).relax(case)
         values, dual = solved
         worth, own = -dual[groups : groups + options], -dual[groups + options :]
-        prices, bound = _rounded(case, cap, worth, own, squares=not elastic)
-        return prices, bound, values[held]
-
-    def _overflow(self, case: Takeovers, cap: int) -> tuple[Ints, Floats, Ints]:
-        """(size, cost, option) of the steps of a level above its least: free up to the cap."""
-        least = case.low[case.taker] + case.fixed_of
-        options = np.arange(len(least))
-        free = np.maximum(cap - least, 0)
-        size = np.concatenate((free, np.full(len(least), case.items + 1)))
-        cost = np.repeat((0.0, 1.0), len(least))
-        return size, cost, np.concatenate((options, options))
+        prices, bound = _rounded(case, cap, worth, own)
+        return Relaxed(prices, bound, values[held])
 
     def _steps(self, case: Takeovers, cap: int) -> tuple[Ints, Floats, Ints]:
         """The steps of a square: single ones around the even level, one linear below and above."""
@@ -299,37 +222,17 @@ def _solve_program(
     return solved.x, solved.eqlin.marginals
 
 
-def _key(takeovers: Takeovers, item: Ints, option: Ints) -> bytes:
-    """A digest of the takeovers without their ranges; ``item``, ``option`` [A] in order."""
-    from hashlib import blake2b
-
-    digest = blake2b(digest_size=32)
-    one = takeovers
-    for part in (item, option, one.holder, one.taker, one.base, one.fixed):
-        digest.update(np.array(part.shape).tobytes())
-        digest.update(np.ascontiguousarray(part, dtype=np.int64).tobytes())
-    digest.update(np.array([one.items, one.total]).tobytes())
-    return digest.digest()
-
-
-def _no_prices(case: Takeovers) -> tuple[Ints, Ints]:
-    return np.zeros_like(case.holder), np.zeros_like(case.base)
-
-
-def _rounded(
-    case: Takeovers, cap: int, worth: Floats, own: Floats, *, squares: bool
-) -> tuple[Prices, int | None]:
+def _rounded(case: Takeovers, cap: int, worth: Floats, own: Floats) -> tuple[Prices, int | None]:
     """Whole prices near the dual values, in the coarsest unit that keeps the bound."""
-    best: tuple[float, Prices, int | None] | None = None
+    best: tuple[int, Prices, int | None] | None = None
     for unit in _SCALES:
         slot = np.rint(own * unit).astype(np.int64)
         option = np.rint(worth * unit).astype(np.int64) + slot[case.holder]
-        scale = unit if squares else 0
-        bound = case.bound(cap, scale, option, slot)
+        bound = case.bound(cap, unit, option, slot)
         if bound is None:
-            return Prices(option, slot, scale), None
-        value = -(-bound // unit) if squares else float(bound > 0)
+            return Prices(option, slot, unit), None
+        value = -(-bound // unit)
         if best is None or value > best[0]:
-            best = value, Prices(option, slot, scale), bound
+            best = value, Prices(option, slot, unit), bound
     assert best is not None
     return best[1], best[2]

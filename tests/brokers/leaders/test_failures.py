@@ -10,13 +10,12 @@ import pytest
 from benchmarks.clusters import cluster_json
 
 import partage
-from partage.brokers.leaders import failures
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.cluster import Cluster
-from partage.flow import open_picks, takeover_counts
+from partage.flow import counts_below_cap, open_picks, takeover_counts
 from tests.bundled import uneven_racks
 from tests.matrices import cluster_of, text
 from tests.oracles import brute_force, mip
@@ -62,9 +61,8 @@ def test_counts_leave_every_partition_a_pair(brokers: int, partitions: int, wors
     assert plan.figures["leaders_after_failure"] == {"max": worst, "ideal": worst}
     assert not plan.gaps
     with (
-        patch.object(open_picks, "counts_with_picks", return_value=None),
-        patch.object(takeover_counts, "MAX_COLUMNS", 0),  # it would search long, in vain
-        patch.object(failures, "MAX_COLUMNS", 0),
+        patch.object(open_picks, "counts_with_picks", side_effect=lambda _, counts, cap: counts),
+        patch.object(counts_below_cap, "EFFORT", -1),
     ):
         other = partage.plan(cluster)
     assert other.figures["leaders_after_failure"] == {"max": worst + 1, "ideal": worst}
@@ -122,6 +120,7 @@ def test_leaders_by_rate_keep_their_counts() -> None:
 
 def test_a_search_cut_short_states_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a search the first leader counts stay, and the plan does not claim to be optimal."""
+    monkeypatch.setattr(counts_below_cap, "EFFORT", -1)
     monkeypatch.setattr(takeover_counts, "MAX_COLUMNS", 0)
     plan = partage.plan(cluster_of(MORE_THAN_ONE_CHOICE, "1 2 3 4 5"), no_moves=True)
     assert bounds(plan)["failure"] == (8, 6)

@@ -7,9 +7,9 @@ optima, the fewest leader changes and then the fewest changed orders decide.
 
 Of all equally fair leader counts, those with the fewest leader changes are tried first, or others
 if these leave a partition no pair within the cap (``flow.open_picks``). If a bound does not prove
-them best of all, a search (``flow.takeover_counts``) looks for counts with a lower worst survivor,
-then with a lower sum of squares. It continues until it finds nothing better, so a second run
-changes nothing.
+them best of all, searches look for counts with a lower worst survivor (``flow.counts_below_cap``),
+then with a lower sum of squares (``flow.takeover_counts``). They continue until they find nothing
+better, so a second run changes nothing.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ from partage.brokers.figures import next_live, one_width
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
-from partage.flow.selection import least_level, overflow_prices, pick_pairs
-from partage.flow.sorting import scrambled_order
-from partage.flow.takeover_counts import MAX_COLUMNS
+from partage.flow.selection import least_level, pick_pairs
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -36,9 +34,6 @@ Proof = Sequence[Prices | int]
 
 _MOST_STUCK = 1 / 8
 """The part of the partitions without a pair above which no other counts are tried."""
-
-_STARTS, _EFFORT = 64, 64_000
-"""How many counts this search starts from at most, and with how many partitions all together."""
 
 
 class FailureProof(Struct, frozen=True, eq=False):
@@ -100,15 +95,8 @@ def prove_failures(
     assert answer is not None, "this order has this worst survivor"
     ideal = orders.takeovers.counting_bound
     proof = orders.proof(orders.counts, worst, ideal, level, answer[1])
-    low, high = ideal, worst  # bisect: what cannot be kept below ``low`` is proven
-    while low < high:
-        cap = (low + high) // 2
-        _, floor = orders.lower_worst(orders.counts, cap)
-        if floor:
-            low, proof = cap + 1, replace(proof, ideal=cap + 1, floor=floor)
-        else:
-            high = cap
-    return proof
+    ideal, floor = orders.least_proven(orders.counts, ideal, worst)
+    return replace(proof, ideal=ideal, floor=floor)
 
 
 class Orders:
@@ -204,16 +192,9 @@ class Orders:
         least = least_level(*self.offers, self.option_base(counts), quota, infeasible=infeasible)
         return max(least, self.fixed_level(counts))
 
-    def excess_prices(self, counts: Ints, cap: int) -> Prices:
-        """Prices that may prove a cap to be impossible; for these counts, they do if it is."""
-        quota = counts - self.takeovers.base
-        prices = overflow_prices(*self.offers, cap - self.option_base(counts), quota)
-        return Prices(*prices, scale=0)
-
     def first_counts(self) -> Ints:
         """Those of the leaders or, where these leave some items no pair that keeps the least cap,
-        others that keep it, if a search finds some: near them or, as items compete for their pairs,
-        near other counts that it starts from."""
+        others near them that keep it, if a search finds some."""
         if not self.open:
             return self.counts
         items, cap = self.takeovers.items, self.takeovers.counting_bound
@@ -222,22 +203,8 @@ class Orders:
             return self.counts
         from partage.flow.open_picks import counts_with_picks
 
-        start = self.counts
-        for _ in range(min(_STARTS, max(1, _EFFORT // items))):
-            others = counts_with_picks(self.takeovers, start, cap)
-            if others is not None and self.best(others, cap) is not None:
-                return others
-            start = self._others(start)
-        return self.counts
-
-    def _others(self, counts: Ints) -> Ints:
-        """As many high counts at other slots, which look random and are always the same."""
-        low, high = self.takeovers.low, self.takeovers.high
-        raisable, raised = np.flatnonzero(high > low), counts > low
-        order = scrambled_order(np.zeros_like(raisable))
-        # the order begins with position 0
-        raised[raisable] = np.roll(raised[raisable], 1)[order]
-        return np.where(raised, high, low)
+        others = counts_with_picks(self.takeovers, self.counts, cap)
+        return self.counts if self.best(others, cap) is None else others
 
     def _able(self, full: Bools) -> Ints:
         """[I] how many of its options each item may pick, if those that are ``full`` [O] are not
@@ -247,22 +214,28 @@ class Orders:
     def lower_worst(self, counts: Ints, cap: int) -> tuple[Ints | None, Proof]:
         """Fair counts that keep the cap; otherwise None, and a proof that there are none or, if the
         search reached its limit, nothing."""
-        full = self.option_base(counts) >= cap
-        may_pick = self._able(full)
-        if len(may_pick) > MAX_COLUMNS and not may_pick.all():
-            # too large for a search among other counts: enough that some items exceed the cap
-            nothing = np.zeros_like(self.takeovers.base)
-            floor: Proof = [Prices(full.astype(np.int64), nothing, scale=0)]
-        else:
-            floor = [self.excess_prices(counts, cap)]
-        proven = proven_bound(self.takeovers, cap, floor) is None
-        if self.open and not proven:
-            searched = self.searches.find(self.takeovers, cap, self.evaluate)
-            if searched.counts is not None:
-                return searched.counts, ()
-            floor = searched.proof
-            proven = proven_bound(self.takeovers, cap, floor) is None
-        return None, floor if proven else ()
+        searched = self.searches.find(self.takeovers, counts, cap)
+        proven = searched.counts is None and (
+            proven_bound(self.takeovers, cap, searched.proof) is None
+        )
+        return searched.counts, searched.proof if proven else ()
+
+    def least_proven(self, counts: Ints, low: int, high: int) -> tuple[int, Proof]:
+        """The highest level from ``low`` to ``high`` that the worst survivor of no fair counts is
+        proven to be below, and the proof."""
+        proof: Proof = ()
+        end = high
+        while low < end:
+            cap = (low + end) // 2
+            floor = self.searches.relaxed(self.takeovers, cap)
+            low, end, proof = (cap + 1, end, floor) if floor else (low, cap, proof)
+        # the search proves more, but takes longer
+        while low < high:
+            _, floor = self.lower_worst(counts, low)
+            if not floor:
+                break
+            low, proof = low + 1, floor
+        return low, proof
 
     def levels(self, counts: Ints, first: Ints, second: Ints) -> Ints:
         """[E, E] leaders of f after the failure of b: leaders(f) + pairs(b, f)."""
@@ -328,8 +301,10 @@ class _Chosen:
         counts, floor = self.orders.lower_worst(self.counts, proof.worst - 1)
         if counts is not None:
             return _Chosen(self.orders, counts)
-        if floor:
-            self.proof = replace(proof, ideal=proof.worst, floor=floor)
+        ideal = proof.worst
+        if not floor:
+            ideal, floor = self.orders.least_proven(self.counts, proof.ideal, ideal - 1)
+        self.proof = replace(proof, ideal=ideal, floor=floor)
         return None
 
     def with_lower_squares(self) -> _Chosen | None:
@@ -362,17 +337,16 @@ def prices_of_pairs(problem: Problem, lists: Ints, cap: int) -> tuple[Ints, int]
     """[E, E] what a partition pays for its leader and next replica where no order of these sets,
     with these leader counts, keeps the cap; and by how many takeovers the best order exceeds it.
     With another placement it may be fewer, by as much as its partitions pay less."""
+    from partage.flow.counts_below_cap import CappedPicks
+
     choices = Choices.of(problem, lists, lists)
     leader = problem.broker_slot[lists[choices.open, 0]]
     orders = Orders(problem, choices, lists, leader, None)
-    prices = orders.excess_prices(orders.counts, cap)
     pairs = orders.takeovers
-    spare = np.maximum(cap - orders.counts[None, :] - pairs.fixed, 0)
-    found = prices.slot[:, None] + (spare == 0)
-    found[pairs.holder, pairs.taker] = prices.option
-    cheapest = np.full(pairs.items, np.iinfo(np.int64).max)
-    np.minimum.at(cheapest, pairs.item, prices.option[pairs.option])
-    worth = (spare * (found - prices.slot[:, None]))[pairs.holder, pairs.taker]
-    quota = orders.counts - pairs.base
-    excess = cheapest.sum() - (prices.slot * quota).sum() - worth.sum()
-    return np.asarray(found), int(excess)
+    excess, cuts = CappedPicks(pairs, cap).cuts(np.zeros_like(pairs.low))
+    if not cuts:
+        return np.zeros_like(pairs.fixed), 0
+    full = cap - orders.counts[None, :] - pairs.fixed <= 0
+    pays = cuts[0].slot[:, None] | full
+    pays[pairs.holder, pairs.taker] = cuts[0].option
+    return pays.astype(np.int64), excess
