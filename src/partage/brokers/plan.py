@@ -24,7 +24,7 @@ from partage.brokers.figures import Placement, changed_rows, moved_log_dirs, new
 from partage.brokers.option_values import RESOURCES
 from partage.brokers.options import EXACT, PlanOptions
 from partage.brokers.problem import Problem, Rates, keeps_rules
-from partage.brokers.proofs import Stage
+from partage.brokers.proofs import Stage, is_aimed
 from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
 from partage.cluster import Cluster
@@ -117,7 +117,9 @@ class Plan:
 
             return not uneven_brokers(self.problem, self.after)
         searched = (StageName.LEADER_RATE, StageName.JOINT_FAILURE_BALANCE)
-        return stage.name in searched or not stage.aimed or stage.value == stage.bound
+        if stage.name in searched or not is_aimed(self.problem.options, stage.name):
+            return True
+        return stage.value == stage.bound
 
     def _within_tolerance(self, stage: Stage) -> bool:
         sharing, width = self.problem.sharing, self.problem.options.limits.tolerance

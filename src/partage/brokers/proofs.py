@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from partage.brokers.budget import MAX_BYTES, MAX_MOVES, TOLERANCE
 from partage.brokers.figures import Placement
 from partage.brokers.leaders import LeaderProof, Led
+from partage.brokers.options import PlanOptions
 from partage.brokers.problem import Problem
 from partage.brokers.stages import StageName
 from partage.cluster import Cluster
@@ -38,15 +39,13 @@ _STAGE_OF_COST = {
 
 class Stage(Struct, frozen=True):
     """``prices``: packed dual values and other inputs of the bound (see docs/proofs.md). ``exact``
-    is False if the stage is solved by a search with a bound, not by a flow; ``aimed`` is False if
-    the plan does not try to meet the bound."""
+    is False if the stage is solved by a search with a bound, not by a flow."""
 
     name: StageName
     value: int
     bound: int
     prices: dict[str, Any] = field(default_factory=dict)
     exact: bool = True
-    aimed: bool = True
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -56,6 +55,12 @@ class Stage(Struct, frozen=True):
             "exact": self.exact,
             "prices": self.prices,
         }
+
+
+def is_aimed(options: PlanOptions, stage: StageName) -> bool:
+    """Whether a plan with these options tries to meet the bound of a stage: where loads are
+    relieved, the followers keep their order."""
+    return not (options.relieved and stage in (StageName.FAILURE, StageName.FAILURE_BALANCE))
 
 
 def prove_placement(problem: Problem, after: Cluster) -> list[Stage]:
@@ -179,10 +184,10 @@ def _prove_failures(problem: Problem, led: Led) -> list[Stage]:
     failure = led.failure
     floor, cases = (_proof_json(problem, proof) for proof in (failure.floor, failure.cases))
     prices = _proof_json(problem, [failure.prices])
-    ordered = not problem.options.relieved  # which keeps the order of followers
+    exact = not problem.options.relieved  # which keeps the order of followers
     found = [
-        Stage(StageName.FAILURE, failure.worst, failure.ideal, floor, ordered, ordered),
-        Stage(StageName.FAILURE_BALANCE, failure.value, failure.bound, prices, ordered, ordered),
+        Stage(StageName.FAILURE, failure.worst, failure.ideal, floor, exact),
+        Stage(StageName.FAILURE_BALANCE, failure.value, failure.bound, prices, exact),
     ]
     if not problem.options.leaders_by_search:
         joint = StageName.JOINT_FAILURE_BALANCE

@@ -28,7 +28,7 @@ from partage.brokers.placement.disks import disk_overflow
 from partage.brokers.placement.log_dirs import choose_log_dirs
 from partage.brokers.plan import Plan, Progress
 from partage.brokers.problem import Problem
-from partage.brokers.proofs import Stage, prove_leaders, prove_placement
+from partage.brokers.proofs import Stage, is_aimed, prove_leaders, prove_placement
 from partage.brokers.stages import StageName
 from partage.brokers.strategies import Strategy, strategy_named
 from partage.brokers.survivors import improve_after_failures, too_large_to_search
@@ -93,7 +93,7 @@ def _solved(problem: Problem, progress: Progress | None) -> Plan:
             *_uneven_log_dirs(problem, after),
             *schedule.limiting_constraints,
         ),
-        gaps=_gaps(stages, schedule),
+        gaps=_gaps(problem.options, stages, schedule),
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),
         warnings=(
@@ -281,7 +281,9 @@ def _disk_warnings(problem: Problem, after: Cluster) -> list[str]:
     return [f"broker {identity}: {over[broker]} bytes more than its disk holds"]
 
 
-def _gaps(stages: Sequence[Stage], schedule: WaveSchedule) -> dict[str, float]:
+def _gaps(
+    options: PlanOptions, stages: Sequence[Stage], schedule: WaveSchedule
+) -> dict[str, float]:
     """By stage, and for the waves: the distance to the bound as a share of it; if the bound is 0,
     the value."""
     gaps = {
@@ -289,6 +291,6 @@ def _gaps(stages: Sequence[Stage], schedule: WaveSchedule) -> dict[str, float]:
         if stage.bound
         else float(stage.value)
         for stage in stages
-        if stage.value > stage.bound and stage.aimed
+        if stage.value > stage.bound and is_aimed(options, stage.name)
     }
     return gaps | ({"waves": schedule.gap} if schedule.gap else {})

@@ -144,6 +144,18 @@ def test_another_leader_comes_before_a_copy() -> None:
     assert 0 < changed.sum() < 20
 
 
+def test_a_plan_that_keeps_the_order_of_followers_is_optimal_when_read_back(tmp_path: Path) -> None:
+    plan = relieved(a_large_cluster(3, partitions=120), relieve="leaders=160%", no_moves=True)
+    failure = stage(plan, "failure balance")
+    assert failure.value > failure.bound
+    assert plan.optimal
+    assert plan.gaps == {}
+    plan.write(tmp_path / "plan")
+    again = Plan.read(tmp_path / "plan")
+    assert again.figures | {"seconds": 0} == plan.figures | {"seconds": 0}
+    assert again.document() == plan.document()
+
+
 def test_nothing_changes_below_the_limits() -> None:
     plan = relieved(a_large_cluster(7), relieve="out=900%,replicas=900%")
     assert (plan.before.replicas == plan.after.replicas).all()
