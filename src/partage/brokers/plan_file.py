@@ -249,7 +249,7 @@ class PlanWave(msgspec.Struct, frozen=True):
     partitions: Int64
     moves: Int64
     bytes: Int64 | None = None
-    seconds: float | None = None
+    seconds: Int64 | float | None = None
     brokers: list[Int64] | None = None
     replicas_in: list[Int64] = []
     replicas_out: list[Int64] = []

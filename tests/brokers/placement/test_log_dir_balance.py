@@ -262,6 +262,19 @@ def test_waves_keep_the_concurrency_and_the_throttle(tmp_path: Path) -> None:
     sound(made, tmp_path / "plan")
 
 
+def test_seconds_are_exact_for_any_size(tmp_path: Path) -> None:
+    """Sums of floats are not, from 2 ** 53 bytes on."""
+    value = three_dirs(b={"disk_bytes": 2**59}, c={"disk_bytes": 2**59})
+    del value["brokers"][0]["log_dirs"][0]["disk_bytes"], value["partitions"][2:]
+    for number, size in enumerate((2**54 + 1, 2**54 + 2)):
+        value["partitions"][number]["size_bytes"] = size
+    cluster = Cluster.from_json(value)
+    made = plan(cluster, no_moves=True, remove_log_dir="1:/a", concurrency=2, throttle=1)
+    assert [wave.seconds for wave in made.waves] == [2**55 + 3]
+    sound(made, tmp_path / "plan")
+    assert Plan.read(tmp_path / "plan").waves[0].seconds == 2**55 + 3
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

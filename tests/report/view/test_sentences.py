@@ -32,6 +32,16 @@ def test_a_placement_that_is_not_the_fairest_claims_no_minimum():
     assert "as good in the earlier stages" in meaning(counted.file.certificate.stages[1])
 
 
+def test_a_byte_above_the_bound_is_not_a_minimum():
+    """Floats of this size are the same."""
+    document = documents.grown()
+    after = document["figures"]["after"]
+    after |= {"bytes_moved": 2**53 + 1, "bytes_moved_lower_bound": 2**53}
+    assert not view(document).minimal
+    after["bytes_moved_lower_bound"] += 1
+    assert view(document).minimal
+
+
 def by_rate(rates: list[float], **more):
     """The plan of ``documents.small`` with leaders balanced by rate: brokers 1, 2 and 3 lead the
     first, the second and third, and the last partition."""

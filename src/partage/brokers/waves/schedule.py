@@ -150,8 +150,9 @@ def _with_log_dirs(wave: Wave, between: BetweenLogDirs, throttle: int | None) ->
     size, broker = between.size[inside], between.broker[inside]
     seconds = wave.seconds
     if seconds is not None and throttle:
-        busiest = int(np.bincount(broker, size).max())
-        seconds = max(seconds, -(-busiest // throttle))
+        copied = np.zeros(len(between.after.brokers), dtype=np.int64)
+        np.add.at(copied, broker, size)
+        seconds = max(seconds, -(-int(copied.max()) // throttle))
     return replace(wave, log_dir_moves=len(size), log_dir_bytes=int(size.sum()), seconds=seconds)
 
 

@@ -109,7 +109,7 @@ class PlanData(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def bytes_moved(self) -> float:
-        return float(self.figures.bytes_moved or self.move_bytes.sum())
+        return self.figures.bytes_moved or float(self.move_bytes.sum())
 
     @property
     def bytes_bound(self) -> int | None:
@@ -243,7 +243,7 @@ class PlanData(Struct, frozen=True, eq=False, dict=True):
     def minimal(self) -> bool:
         """Whether no plan as balanced moves less, proven."""
         if self.bytes_bound is not None:
-            return int(self.bytes_moved) == self.bytes_bound
+            return self.bytes_moved == self.bytes_bound
         return self.moves == self.lower_bound and not self.less_balanced
 
     @cached_property
