@@ -315,6 +315,17 @@ def test_invalid_values(file: File, refused: Refused, value: Any, problem: str) 
     assert problem in refused(file(value))
 
 
+def test_of_several_mistakes_the_first_by_name_is_shown(file: File, refused: Refused) -> None:
+    """Not one that the order of a set decides."""
+    keys = ("aliv", "capacit", "disk_byte", "log_dir", "rac")
+    broker = {"id": 1, **dict.fromkeys(reversed(keys), 1)}
+    assert refused(file(with_value("brokers.0", broker))).startswith("brokers[0].aliv: unknown key")
+    rows = [
+        {"topic": f"t {letter}", "partition": 0, "replicas": [1]} for letter in reversed("abcdefgh")
+    ]
+    assert "topic 't a': a name has" in refused(file(with_value("partitions", rows)))
+
+
 def test_sizes_too_large_to_be_written_as_a_decimal(file: File, refused: Refused) -> None:
     text = json.dumps(GOOD)
     for number in ("1e400", "-1e400", "1E+400", "0.1e-400"):

@@ -217,7 +217,8 @@ def _refuse_misspelled(value: dict[str, Any], where: str) -> None:
     keys are those of snapshots and other tools."""
     for rows, form in (("brokers", _BrokerEntry), ("partitions", _SizedPartition)):
         known = {field.encode_name for field in msgspec.structs.fields(form)}
-        for key in {key for row in value.get(rows, ()) for key in row} - known - _OTHER_KEYS:
+        given = {key for row in value.get(rows, ()) for key in row}
+        for key in sorted(given - known - _OTHER_KEYS):
             near = [one for one in sorted(known) if one.startswith(key)]
             near = near or get_close_matches(key, sorted(known), 1, cutoff=0.7)
             at = next(i for i, row in enumerate(value[rows]) if key in row)

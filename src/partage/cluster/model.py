@@ -180,7 +180,7 @@ class Cluster:
             return cls(ordered, (), none, none, np.zeros((0, 1), dtype=np.int64), none)
         if count == 0:
             raise InputError(where, "no partitions: nothing to plan")
-        for name in set(topics):
+        for name in sorted(set(topics)):
             if not is_topic(name):
                 raise InputError(where, f"topic {name[:60]!r}: a name has {TOPIC_RULE}")
         names, topic = np.unique(np.array(topics, dtype=np.str_), return_inverse=True)
