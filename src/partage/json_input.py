@@ -23,8 +23,8 @@ How to describe a form:
 - A message takes its words for what is accepted from the type. Where those are not enough,
   ``Meta(description="…")`` replaces them, and for a struct ``accepted: ClassVar[str] = "…"``.
 - Rules between fields (a name listed twice, one number below another) are code that runs after
-  the check. It raises ``InputError(where, f"members[{i}].rate: …")`` and quotes values with
-  ``shown``.
+  the check. It raises ``InputError(where, f"members[{i}].rate: …")`` and shows values with
+  ``partage.errors.shown``.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def test_replaces_current_replicas(entries: list[dict[str, Any]], after: str) ->
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        (entry("v", 0, [1]), 'topic "v" is not in the cluster'),
+        (entry("v", 0, [1]), "topic v is not in the cluster"),
         (entry("t", 2, [1]), "t-2: the cluster has no such partition"),
         (entry("t", 0, [1, 6]), "t-0: broker 6 is not in the cluster"),
         (entry("t", 0, [1, 4]), "t-0: broker 4 is dead, it cannot take a replica"),

@@ -21,19 +21,18 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, json
 
-from partage.cluster.broker import MAX_REPLICAS
+from partage.cluster.broker import ANY, MAX_REPLICAS
 from partage.cluster.formats import PartitionEntry
 from partage.cluster.model import Cluster
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.files import parse_json, read_text
-from partage.json_input import check_json, shown
+from partage.json_input import check_json
 from partage.printable import printable_json
 
 Ints = npt.NDArray[np.int64]
 
 _CURRENT = "Current partition replica assignment"
 _PROPOSED = "Proposed partition reassignment configuration"
-_ANY = "any"
 
 
 class _Entry(PartitionEntry):
@@ -133,7 +132,7 @@ class Reassignment:
             if (entry.topic, entry.partition) in lists:
                 raise InputError(name, f"{partition}: listed twice")
             lists[entry.topic, entry.partition] = tuple(entry.replicas)
-        in_log_dirs = sum(any(d != _ANY for d in entry.log_dirs or ()) for entry in entries)
+        in_log_dirs = sum(any(d != ANY for d in entry.log_dirs or ()) for entry in entries)
         return cls(name, lists, in_log_dirs)
 
     def on(self, cluster: Cluster) -> Ints:
