@@ -43,17 +43,15 @@ Bandwidth: TypeAlias = Annotated[
 
 
 class ClusterColumns(Struct, frozen=True):
-    """The contents of a cluster file, one entry per partition in each sequence, brokers by id.
+    """The contents of a cluster file, one entry per partition in each sequence, brokers by id. A
+    sequence that the form of the file does not have is empty.
 
-    - ``sizes``: bytes of one replica, ``UNKNOWN`` where not given; None: this form has none
-    - ``bytes_in``, ``bytes_out``: bytes per second produced and consumed, None where not given;
-      empty: this form has none
+    - ``sizes``: bytes of one replica, ``UNKNOWN`` where not given
+    - ``bytes_in``, ``bytes_out``: bytes per second produced and consumed, None where not given
     - ``racks_known``: False where the form has no place for racks
-    - ``copy_bytes``: bytes that a new replica copies, ``UNKNOWN`` where not given; empty: this form
-      has none
+    - ``copy_bytes``: bytes that a new replica copies, ``UNKNOWN`` where not given
     - ``topic_ids``: Kafka's ids of topics, where given
-    - ``log_dirs``: paths in the order of the replicas, None where not given; empty: this form has
-      none
+    - ``log_dirs``: paths in the order of the replicas, None where not given
     - ``clients``: where producers and consumers are, where given
     - ``tiered``: topics with remote storage, and the most bytes of a partition that stay on a
       broker, None where not given
@@ -64,8 +62,8 @@ class ClusterColumns(Struct, frozen=True):
     topics: Sequence[str]
     partitions: Sequence[int]
     replica_lists: Sequence[Sequence[int]]
-    sizes: Sequence[int] | None
     racks_known: bool
+    sizes: Sequence[int] = ()
     cluster_id: str | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

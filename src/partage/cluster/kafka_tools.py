@@ -125,14 +125,12 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
                 f"topic {topic} announces {plural(count, 'partition')}, {found[topic]} follow",
             )
     notes = (_out_of_sync(short),) if short else ()
-    brokers = named_brokers(replicas)
     return ClusterColumns(
-        brokers,
-        topics,
-        numbers,
-        replicas,
-        None,
-        False,
+        brokers=named_brokers(replicas),
+        topics=topics,
+        partitions=numbers,
+        replica_lists=replicas,
+        racks_known=False,
         topic_ids=topic_ids,
         notes=notes,
         tiered=tiered,

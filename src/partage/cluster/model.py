@@ -129,12 +129,12 @@ class Cluster:
             columns.partitions,
             columns.replica_lists,
             columns.sizes,
-            where,
-            columns.bytes_in,
-            columns.bytes_out,
-            columns.log_dirs,
-            may_be_empty,
-            columns.copy_bytes,
+            where=where,
+            bytes_in=columns.bytes_in,
+            bytes_out=columns.bytes_out,
+            log_dirs=columns.log_dirs,
+            may_be_empty=may_be_empty,
+            copy_bytes=columns.copy_bytes,
         )
         ids, tiered = columns.topic_ids, columns.tiered
         clients = None
@@ -162,7 +162,8 @@ class Cluster:
         topics: Sequence[str],
         partitions: Sequence[int],
         replica_lists: Sequence[Sequence[int]],
-        sizes: Sequence[int] | None = None,
+        sizes: Sequence[int] = (),
+        *,
         where: str = "cluster",
         bytes_in: Sequence[float | None] = (),
         bytes_out: Sequence[float | None] = (),
@@ -170,8 +171,9 @@ class Cluster:
         may_be_empty: bool = False,
         copy_bytes: Sequence[int] = (),
     ) -> Cluster:
-        """Validate and sort: one entry per partition in each sequence, brokers named by id. Rates
-        (``bytes_in``, ``bytes_out``), ``log_dirs`` and ``copy_bytes`` may be empty."""
+        """Validate and sort: one entry per partition in each sequence, brokers named by id.
+        ``sizes``, rates (``bytes_in``, ``bytes_out``), ``log_dirs`` and ``copy_bytes`` may be
+        empty."""
         ordered = _checked_brokers(brokers, where)
         ids = np.array([broker.id for broker in ordered], dtype=np.int64)
         count = len(partitions)
@@ -185,9 +187,7 @@ class Cluster:
                 raise InputError(where, f"topic {name[:60]!r}: a name has {TOPIC_RULE}")
         names, topic = np.unique(np.array(topics, dtype=np.str_), return_inverse=True)
         number = np.array(partitions, dtype=np.int64)
-        size = (
-            np.full(count, UNKNOWN, dtype=np.int64) if sizes is None else np.array(sizes, np.int64)
-        )
+        size = np.array(sizes, np.int64) if len(sizes) else np.full(count, UNKNOWN, dtype=np.int64)
 
         def named(row: int) -> str:
             return f"{topics[row]}-{partitions[row]}"
