@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from partage import InputError
+from partage.brokers.leaders import rates as by_rate
 from partage.brokers.leaders.rates import scaled
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
@@ -185,6 +186,18 @@ def test_with_moves_too(seed: int) -> None:
     again = solve(found.problem.again(found.after))
     assert again.after.replica_lists() == found.after.replica_lists()
     assert found.settled is True
+
+
+def test_a_given_order_is_proven_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(5)
+    lists = [rng.sample(range(6), 3) for _ in range(60)]
+    rates = [rng.lognormvariate(0, 1) for _ in range(60)]
+    searched = stage(made(lists, rates, 6))
+    monkeypatch.delattr(by_rate, "_improve")
+    given = cluster_of(text(lists), "0 1 2 3 4 5").to_reassignment()
+    proof = stage(made(lists, rates, 6, no_moves=False, reassignment=given))
+    assert (proof.bound, proof.prices) == (searched.bound, searched.prices)
+    assert proof.value > searched.value
 
 
 def test_the_same_answer_in_any_order_of_input() -> None:

@@ -102,9 +102,9 @@ def prove_order(problem: Problem, lists: Ints) -> Led:
     # takeovers are from the preferred leaders as they are, usable or not
     as_they_are = Choices.of(problem, lists, lists)
     if problem.options.leaders == "rate":
-        from partage.brokers.leaders.rates import lead_by_rate
+        from partage.brokers.leaders.rates import prove_by_rate
 
-        _, proof_of_leaders = lead_by_rate(problem, choices, kept, leader)
+        proof_of_leaders = prove_by_rate(problem, choices, kept, leader)
     elif not problem.options.by_load:
         _, proof_of_leaders = _lead_by_count(choices, leader)
         led = as_they_are.base + np.bincount(leader[leader >= 0], minlength=len(choices.base))

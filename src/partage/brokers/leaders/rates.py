@@ -20,7 +20,7 @@ from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.brokers.stages import RATE_SCALE
 from partage.cluster import Cluster
-from partage.flow.bottleneck import find_bottleneck
+from partage.flow.bottleneck import Bottleneck, find_bottleneck
 from partage.flow.selection import pick_slots
 
 Ints = npt.NDArray[np.int64]
@@ -57,17 +57,9 @@ def lead_by_rate(
     problem: Problem, choices: Choices, lists: Ints, today: Ints
 ) -> tuple[Ints, RateProof]:
     """[I] leader slot of each open row, and the proof of how far from optimal they may be."""
-    assert problem.bytes_per_second is not None
-    slots = len(choices.base)
-    rate = scaled(problem.bytes_per_second)
-    fixed = np.ones(len(rate), dtype=np.bool_)
-    fixed[choices.open] = False
-    led = problem.broker_slot[lists[:, 0]]
-    stays = fixed & (led >= 0)
-    base = np.zeros(slots, dtype=np.int64)
-    np.add.at(base, led[stays], rate[stays])
-    of_item = rate[choices.open]
-    bound, confined, split = confined_bound(choices, of_item, base)
+    of_item, base = _rates(problem, choices, lists)
+    found = find_bottleneck(choices.item, choices.slot, of_item, base)
+    split = _near_even(choices, found.flow)
     measured = of_item > 0
     stays_possible = np.zeros(len(of_item), dtype=np.bool_)
     stays_possible[choices.item[choices.slot == today[choices.item]]] = True
@@ -83,26 +75,47 @@ def lead_by_rate(
         position[rest] = np.arange(len(rest))
         arcs = position[choices.item] >= 0
         item, slot = position[choices.item[arcs]], choices.slot[arcs]
-        counts = choices.base + np.bincount(leader[measured], minlength=slots)
+        counts = choices.base + np.bincount(leader[measured], minlength=len(base))
         change = (slot != today[rest][item]).astype(np.int64)
         picked, _ = pick_slots(item, slot, len(rest), counts, change)
         leader[rest] = slot[picked]
-    load = base.copy()
-    np.add.at(load, leader, of_item)
-    return leader, RateProof(int(load.max()), bound, confined)
+    return leader, _proof(found, of_item, base, leader)
 
 
-def confined_bound(
-    choices: Choices, rate: Ints, base: Ints
-) -> tuple[int, npt.NDArray[np.bool_], Ints]:
-    """The bound on the highest load, the set of slots that gives it, and a near-even start [I]."""
+def prove_by_rate(problem: Problem, choices: Choices, lists: Ints, leader: Ints) -> RateProof:
+    """How far from optimal these leaders of the open rows may be: slots [I], -1 where a leader is
+    not usable."""
+    rate, base = _rates(problem, choices, lists)
     found = find_bottleneck(choices.item, choices.slot, rate, base)
-    order = np.lexsort((choices.slot, -found.flow, choices.item))
-    first = np.searchsorted(choices.item[order], np.arange(len(rate)))
-    start = choices.slot[order][first] if len(rate) else np.zeros(0, dtype=np.int64)
+    return _proof(found, rate, base, leader)
+
+
+def _rates(problem: Problem, choices: Choices, lists: Ints) -> tuple[Ints, Ints]:
+    """[I] scaled rate of each open row, and [E] what each slot leads of the other rows."""
+    assert problem.bytes_per_second is not None
+    rate = scaled(problem.bytes_per_second)
+    fixed = np.ones(len(rate), dtype=np.bool_)
+    fixed[choices.open] = False
+    led = problem.broker_slot[lists[:, 0]]
+    stays = fixed & (led >= 0)
+    base = np.zeros(len(choices.base), dtype=np.int64)
+    np.add.at(base, led[stays], rate[stays])
+    return rate[choices.open], base
+
+
+def _proof(found: Bottleneck, rate: Ints, base: Ints, leader: Ints) -> RateProof:
+    load = base.copy()
+    np.add.at(load, leader[leader >= 0], rate[leader >= 0])
     # some broker leads the partition with the highest rate, too
     alone = max(int(rate.max(initial=0)), int(base.max(initial=0)))
-    return max(found.level, alone), found.slots, start
+    return RateProof(int(load.max()), max(found.level, alone), found.slots)
+
+
+def _near_even(choices: Choices, flow: Ints) -> Ints:
+    """[I] the slot that gets most of each open row's rate in the flow [A] of the bottleneck."""
+    order = np.lexsort((choices.slot, -flow, choices.item))
+    first = np.searchsorted(choices.item[order], np.arange(len(choices.open)))
+    return choices.slot[order][first]
 
 
 def _squares(leader: Ints, rate: Ints, base: Ints) -> int:
