@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from partage.flow.bin_packing import fewest_bins
+from partage.flow.bin_packing import fewest_bins, fewest_bins_each
 from tests.profiles import seeds
 
 
@@ -49,6 +49,16 @@ def test_never_more_than_the_exact_number(seed: int) -> None:
     items = [chance.randint(0, capacity) for _ in range(chance.randint(1, 9))]
     bound = fewest_bins(np.array(items), capacity)
     assert -(-sum(items) // capacity) <= bound <= exact(items, capacity)
+
+
+@pytest.mark.parametrize("seed", seeds(40))
+def test_several_sets_at_once(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    capacity = int(chance.integers(1, 30))
+    size = np.unique(chance.integers(1, capacity + 1, 5))
+    count = chance.integers(0, 6, (4, len(size)))
+    alone = [fewest_bins(np.repeat(size, row), capacity) for row in count]
+    assert fewest_bins_each(size, count, capacity).tolist() == alone
 
 
 def test_it_is_mostly_the_exact_number() -> None:

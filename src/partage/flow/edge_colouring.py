@@ -7,8 +7,8 @@ Optionally, a colour has at most ``most`` edges. Heavy edges should get low colo
 of a colour should have similar weights.
 
 *Lower bound.* The edges into a vertex need ceil(count / limit) colours. Those out of it are a bin
-packing, for which the bound of Martello and Toth is used (Discrete Applied Mathematics 28, 1990);
-for edges with one head it is ceil(count / limit), too. All edges together need ceil(edges / most).
+packing (``bin_packing``); for edges with one head its bound is ceil(count / limit), too. All edges
+together need ceil(edges / most).
 
 *First fit.* By decreasing weight, each edge gets the lowest colour that is free at all its ends. If
 that meets the bound, as it mostly does, it is the result.
@@ -40,6 +40,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from partage.flow.bin_packing import fewest_bins_each
 from partage.flow.network import Network, minimise
 
 Ints = npt.NDArray[np.int64]
@@ -87,14 +88,7 @@ def fewest_colours(edges: Edges, limit: int, most: int | None = None) -> int:
     asked, kind = np.unique(np.minimum(edges.heads, limit)[some], return_inverse=True)
     count = np.zeros((edges.vertices, len(asked)), dtype=np.int64)
     np.add.at(count, (edges.tail[some], kind), 1)
-    for small in (0, *(d for d in asked.tolist() if 2 * d <= limit)):
-        alone = count[:, asked > limit - small].sum(axis=1)
-        middle = (asked <= limit - small) & (2 * asked > limit)
-        free = (count[:, middle] * (limit - asked[middle])).sum(axis=1)
-        light = (asked >= small) & (2 * asked <= limit)
-        rest = (count[:, light] * asked[light]).sum(axis=1) - free
-        bins = alone + count[:, middle].sum(axis=1) + np.maximum(-(-rest // limit), 0)
-        bound = max(bound, int(bins.max(initial=0)))
+    bound = max(bound, int(fewest_bins_each(asked, count, limit).max(initial=0)))
     return bound if most is None else max(bound, -(-len(edges.tail) // most))
 
 
