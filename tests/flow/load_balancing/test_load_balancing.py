@@ -11,7 +11,7 @@ import pytest
 import scipy.optimize
 from msgspec.structs import replace
 
-from partage.flow.assignment import AssignmentProblem
+from partage.flow.assignment import AssignmentProblem, loads_of
 from partage.flow.load_balancing import (
     MILLION,
     Bands,
@@ -20,7 +20,6 @@ from partage.flow.load_balancing import (
     balance_loads,
     band_prices,
     least_cost,
-    loads_of,
 )
 from partage.flow.load_balancing.targets import counts_by_surplus, target_loads
 from tests.profiles import seeds

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from partage.brokers.option_values import RESOURCES
 from partage.brokers.problem import Problem, capacity_weights
 from partage.cluster import Broker, Cluster
+from partage.flow.assignment import loads_of
 from partage.flow.load_balancing import Bands
 from partage.flow.size_balancing import fair_shares
 
@@ -72,12 +73,13 @@ class LoadModel(Struct, frozen=True, eq=False, dict=True):
         led = np.stack((one, rate_out + (problem.target - 1) * rate_in, rate_in))
         fixed = ~problem.chosen
         stays = problem.broker_slot[cluster.replicas[fixed]]
-        held_base = _added(np.zeros((3, slots), dtype=np.int64), stays, held[:, fixed])
-        led_base = _added(np.zeros((3, slots), dtype=np.int64), stays[:, :1], led[:, fixed])
+        none = np.zeros((3, slots), dtype=np.int64)
+        held_base = loads_of(stays, held[:, fixed], none)
+        led_base = loads_of(stays[:, :1], led[:, fixed], none)
         items = problem.items
         on, place = cluster.replicas, problem.slot_brokers
         empty = np.zeros((3, len(cluster.brokers)), dtype=np.int64)
-        today = _added(empty, on, held)[:, place], _added(empty, on[:, :1], led)[:, place]
+        today = loads_of(on, held, empty)[:, place], loads_of(on[:, :1], led, empty)[:, place]
         held_bands = [
             _band_of(
                 problem, name, bits, _fair_held(problem, name, held[k, items], held_base[k]), now
@@ -119,7 +121,7 @@ class LoadModel(Struct, frozen=True, eq=False, dict=True):
         """[3, B] twice: the same of all brokers, also of those that are not usable."""
         empty = np.zeros((3, len(cluster.brokers)), dtype=np.int64)
         on = cluster.replicas
-        return _added(empty, on, self.held), _added(empty, on[:, :1], self.led)
+        return loads_of(on, self.held, empty), loads_of(on[:, :1], self.led, empty)
 
     def excess(self, cluster: Cluster) -> dict[str, int]:
         """By resource, the worst distance from a band in millionths of the fair share."""
@@ -149,15 +151,6 @@ def whole_rates(problem: Problem) -> tuple[int, Ints, Ints]:
     bits = _RATE_BITS - int(np.frexp(largest)[1]) - len(rates.bytes_in).bit_length()
     rate_in, rate_out = (np.rint(np.ldexp(part, bits)).astype(np.int64) for part in rates)
     return bits, rate_in, rate_out
-
-
-def _added(base: Ints, on: Ints, load: Ints) -> Ints:
-    """[K, E] loads [K, P] of rows on slots [P, any] (-1: on none), added to ``base``."""
-    row, column = np.nonzero(on >= 0)
-    total = base.copy()
-    for k in range(len(load)):
-        np.add.at(total[k], on[row, column], load[k, row])
-    return total
 
 
 _CAPACITY: dict[str, Callable[[Broker], int | None]] = {

@@ -47,7 +47,14 @@ from partage.flow.assignment.item_network import (
     Prices,
     solve_item_network,
 )
-from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem, zone_bounds
+from partage.flow.assignment.problem import (
+    LOAD,
+    MOVES,
+    SPREAD,
+    AssignmentProblem,
+    loads_of,
+    zone_bounds,
+)
 from partage.flow.assignment.size_swaps import even_out_sizes
 from partage.flow.sorting import numbered
 
@@ -59,6 +66,7 @@ __all__ = [
     "AssignmentProblem",
     "assign",
     "fairest_loads",
+    "loads_of",
     "zone_bounds",
 ]
 

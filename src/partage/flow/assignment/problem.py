@@ -144,10 +144,7 @@ class AssignmentProblem(Struct, frozen=True, eq=False, dict=True):
 
     def size_on(self, slots: Ints) -> Ints:
         """[E] the bytes on each slot of an assignment, base included."""
-        item, column = np.nonzero(slots >= 0)
-        total = self.base_size.copy()
-        np.add.at(total, slots[item, column], self.size[item])
-        return total
+        return np.asarray(loads_of(slots, self.size[None, :], self.base_size[None, :])[0])
 
     def costs(self, slots: Ints) -> dict[str, int]:
         """The three costs of an assignment [I, any width], -1 padded."""
@@ -172,6 +169,16 @@ class AssignmentProblem(Struct, frozen=True, eq=False, dict=True):
             MOVES: moves,
             SPREAD: int(base @ base) + int((added * (2 * before + added)).sum()),
         }
+
+
+def loads_of(slots: Ints, load: Ints, base: Ints) -> Ints:
+    """[K, E] the loads of an assignment [I, any], -1 padded: ``load`` [K, I] of its items on each
+    of their slots, and ``base`` [K, E]."""
+    item, column = np.nonzero(slots >= 0)
+    total = base.copy()
+    for k in range(len(load)):
+        np.add.at(total[k], slots[item, column], load[k, item])
+    return total
 
 
 def as_rows(problem: AssignmentProblem, item: Ints, slot: Ints) -> Ints:

@@ -7,7 +7,6 @@ dual values, and ``bounds`` turns them into proven lower bounds.
 from partage.flow.load_balancing.bands import MILLION, Bands
 from partage.flow.load_balancing.bounds import least_cost
 from partage.flow.load_balancing.prices import Prices, band_prices
-from partage.flow.load_balancing.replicas import loads_of
 from partage.flow.load_balancing.search import Loads, balance_leaders, balance_loads
 
 __all__ = [
@@ -19,5 +18,4 @@ __all__ = [
     "balance_loads",
     "band_prices",
     "least_cost",
-    "loads_of",
 ]

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.assignment import loads_of
 from partage.flow.load_balancing.bands import Bands, Penalty
 from partage.flow.load_balancing.worst_first import improve_worst_first
 
@@ -40,10 +41,7 @@ class LeaderSearch:
         self.penalty = Penalty(bands, _MARGIN)
         unit = self.penalty.unit[:, None]
         self.weight = np.ascontiguousarray((load / unit).T)
-        total = base.astype(np.float64)
-        for k in range(len(load)):
-            np.add.at(total[k], leader, load[k])
-        self.load = np.ascontiguousarray((total / unit).T)
+        self.load = np.ascontiguousarray((loads_of(leader[:, None], load, base) / unit).T)
         item, column = np.nonzero(sets >= 0)
         slot = sets[item, column]
         order = np.argsort(slot, kind="stable")

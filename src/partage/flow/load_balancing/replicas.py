@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.assignment import AssignmentProblem
+from partage.flow.assignment import AssignmentProblem, loads_of
 from partage.flow.assignment.problem import as_rows
 from partage.flow.load_balancing.bands import Bands, Penalty
 from partage.flow.load_balancing.overlap import Overlap
@@ -60,15 +60,6 @@ _HALF = 0.5 + 1e-6
 
 Step = tuple[float, list[tuple[int, int]]]
 """What a step is worth, and (replica, new slot) of each replica that it moves."""
-
-
-def loads_of(slots: Ints, load: Ints, base: Ints) -> Ints:
-    """[K, E] the loads of an assignment [I, any], base included."""
-    item, column = np.nonzero(slots >= 0)
-    total = base.copy()
-    for k in range(len(load)):
-        np.add.at(total[k], slots[item, column], load[k, item])
-    return total
 
 
 def legal_start(problem: AssignmentProblem, low: Ints, high: Ints) -> Ints:

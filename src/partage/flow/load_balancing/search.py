@@ -18,11 +18,11 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from partage.flow.assignment import AssignmentProblem
+from partage.flow.assignment import AssignmentProblem, loads_of
 from partage.flow.load_balancing.bands import Bands, Penalty
 from partage.flow.load_balancing.joint import JointSearch
 from partage.flow.load_balancing.leaders import LeaderSearch
-from partage.flow.load_balancing.replicas import ReplicaSearch, legal_start, loads_of
+from partage.flow.load_balancing.replicas import ReplicaSearch, legal_start
 
 Ints = npt.NDArray[np.int64]
 

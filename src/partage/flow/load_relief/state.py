@@ -14,7 +14,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from partage.flow.assignment import AssignmentProblem
+from partage.flow.assignment import AssignmentProblem, loads_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -75,14 +75,13 @@ class ReliefProblem(Struct, frozen=True, eq=False, dict=True):
 
     def loads(self, rows: Ints) -> Ints:
         """[K, E] the loads of an assignment [I, any], leader first, -1 padded."""
-        total = self.base.copy()
-        item, column = np.nonzero(rows >= 0)
-        for k in range(len(self.held)):
-            np.add.at(total[k], rows[item, column], self.held[k, item])
-        item = np.flatnonzero(rows[:, 0] >= 0)
-        for k in range(len(self.led)):
-            np.add.at(total[len(self.held) + k], rows[item, 0], self.led[k, item])
-        return total
+        held = len(self.held)
+        return np.concatenate(
+            (
+                loads_of(rows, self.held, self.base[:held]),
+                loads_of(rows[:, :1], self.led, self.base[held:]),
+            )
+        )
 
     def over(self, rows: Ints) -> Ints:
         """[K, E] how far the loads are above their limits."""
