@@ -14,17 +14,14 @@ in proportion to that: then the replicas that fill one slot are those that relie
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from partage.flow.assignment import AssignmentProblem
+from partage.flow.water_level import water_level
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-_BISECTIONS = 80
 
 
 def zones_fixed(problem: AssignmentProblem) -> bool:
@@ -78,7 +75,9 @@ def _shared_out(weight: Floats, least: Floats, most: Floats, total: float) -> Fl
     """Amounts from least to most that add up to ``total``: in proportion to the weights, and what
     these cannot give, in proportion to what is left."""
     highest = float(most.sum()) / max(float(weight[weight > 0].min(initial=1)), 1e-12)
-    level = _level(lambda level: np.clip(level * weight, least, most), total, highest)
+    level = water_level(
+        lambda level: float(np.clip(level * weight, least, most).sum()), total, highest
+    )
     amount = np.clip(level * weight, least, most)
     left = most - amount
     lacking = max(total - float(amount.sum()), 0.0)
@@ -104,17 +103,7 @@ def _cut(load: Floats, low: Floats, high: Floats, total: float) -> Floats:
         return np.asarray(high * (total / max(float(high.sum()), 1e-300)))
     cut = np.minimum if np.clip(load, low, high).sum() > total else np.maximum
     highest = 2 * float(max(load.max(), high.max()))
-    level = _level(lambda level: np.clip(cut(load, level), low, high), total, highest)
+    level = water_level(
+        lambda level: float(np.clip(cut(load, level), low, high).sum()), total, highest
+    )
     return np.asarray(np.clip(cut(load, level), low, high))
-
-
-def _level(amounts: Callable[[float], Floats], total: float, most: float) -> float:
-    """The least level up to ``most`` whose amounts add up to ``total``; they rise with it."""
-    least = 0.0
-    for _ in range(_BISECTIONS):
-        level = (least + most) / 2
-        if amounts(level).sum() < total:
-            least = level
-        else:
-            most = level
-    return most

@@ -9,19 +9,17 @@ cannot be reached, and the distance is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.size_certificate import level_bound
+from partage.flow.water_level import water_level
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-_BISECTIONS = 200
 _SAME_LEVEL = 1e-9
 
 
@@ -102,7 +100,8 @@ def _zone_shares(
         each = np.clip(level * width, base, top) - base
         return np.asarray(np.clip(np.bincount(zone, each, minlength=len(least)), least, most))
 
-    return taken(_level(lambda level: float(taken(level).sum()), total, (top / width).max()))
+    highest = float((top / width).max())
+    return taken(water_level(lambda level: float(taken(level).sum()), total, highest))
 
 
 def _filled(width: Floats, base: Floats, top: Floats, amount: float) -> Floats:
@@ -111,17 +110,5 @@ def _filled(width: Floats, base: Floats, top: Floats, amount: float) -> Floats:
     def held(level: float) -> Floats:
         return np.asarray(np.clip(level * width, base, top))
 
-    enough = ((base + amount) / width).max()
-    return held(_level(lambda level: float((held(level) - base).sum()), amount, enough))
-
-
-def _level(amount_at: Callable[[float], float], amount: float, high: float) -> float:
-    """The level, at most ``high``, at which ``amount`` is reached, by bisection."""
-    low, high = 0.0, float(high)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if amount_at(middle) < amount:
-            low = middle
-        else:
-            high = middle
-    return high
+    enough = float(((base + amount) / width).max())
+    return held(water_level(lambda level: float((held(level) - base).sum()), amount, enough))
