@@ -20,7 +20,7 @@ from partage.brokers.directory import fingerprint
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
-from partage.flow.certificate import unpack
+from partage.flow.packing import unpack
 
 Json = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Bounds that hold for any prices, and the packing of numbers."""
+"""Bounds that hold for any prices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from partage.flow import certificate
 from partage.flow.assignment import LOAD, MOVES, SPREAD, AssignmentProblem
-from partage.flow.certificate import assignment_bound, pack, takeover_bound, unpack
+from partage.flow.certificate import assignment_bound, takeover_bound
 from tests.flow.assignment.cases import best, problems
 from tests.profiles import examples
 
@@ -135,31 +135,3 @@ def test_takeover_bound_counts_racks() -> None:
     room = np.where(rack[:, None] != rack[None, :], 999, 0)
     load = np.full(36, 139)
     assert takeover_bound(load, load, np.zeros((36, 36), dtype=np.int64), room) == 145
-
-
-@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
-def test_packed_numbers_round_trip(values: list[int]) -> None:
-    array = np.array(values, dtype=np.int64)
-    assert unpack(pack(array), len(values)).tolist() == values
-
-
-def test_packed_numbers_are_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificate, "_PIECE", 20)
-    for count in range(9):
-        array = np.arange(count) ** 9
-        assert unpack(pack(array), count).tolist() == array.tolist()
-        with pytest.raises(ValueError, match=f"packed integers, expected {count + 1}"):
-            unpack(pack(array), count + 1)
-        with pytest.raises(ValueError, match="packed integers, expected 0"):
-            unpack(pack(np.arange(count + 1)), 0)
-
-
-@pytest.mark.parametrize("text", ["", "!", "aGVsbG8=", pack(np.arange(3))[:-4]])
-def test_text_that_is_not_packed_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="packed integers"):
-        unpack(text, 3)
-
-
-def test_the_wrong_count_is_refused() -> None:
-    with pytest.raises(ValueError, match="2 packed integers, expected 3"):
-        unpack(pack(np.arange(2)), 3)

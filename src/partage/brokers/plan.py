@@ -30,7 +30,7 @@ from partage.brokers.waves import Wave, WaveSchedule
 from partage.cluster import Cluster
 from partage.errors import InputError
 from partage.files import parse_json, read_text, uncollected
-from partage.flow.certificate import pack, unpack
+from partage.flow.packing import pack, unpack
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.units import plural
 

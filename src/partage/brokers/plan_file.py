@@ -208,7 +208,7 @@ class FigurePair(msgspec.Struct, frozen=True):
 
 class Prices(msgspec.Struct, frozen=True):
     """Dual values behind a stage's bound, as far as the report shows them; text is packed
-    (``partage.flow.certificate.unpack``)."""
+    (``partage.flow.packing.unpack``)."""
 
     weights: dict[str, int] | None = None
     load_weights: list[int] | None = None

@@ -22,7 +22,8 @@ from partage.brokers.problem import Problem
 from partage.brokers.stages import StageName
 from partage.cluster import Cluster
 from partage.flow.assignment import LOAD, MOVES, SPREAD
-from partage.flow.certificate import Prices, pack
+from partage.flow.certificate import Prices
+from partage.flow.packing import pack
 from partage.flow.proof import fairest_loads_for, prove
 
 if TYPE_CHECKING:

@@ -7,14 +7,12 @@ prices paid and received cancel out (Lagrangian relaxation). When the bound equa
 solution, that solution is optimal. Bad prices only make the bound weak, so a reader has to trust
 this arithmetic and nothing else.
 
-This module shares no code with the solvers.
+This module uses no code of the solvers. The solvers of leaders and first followers use its
+``Takeovers``, as the prover and ``partage check`` do.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
@@ -32,9 +30,6 @@ _CELLS = 1_000_000
 
 _BLOCK = 250_000
 """Loads that are chosen at a time, in the processor's cache."""
-
-_PIECE = 2**24
-"""Bytes that are unpacked at a time."""
 
 _SAFE = 2**62
 
@@ -462,28 +457,3 @@ def fill_level(
         middle = (low + high) // 2
         low, high = (low, middle) if fits(middle) else (middle + 1, high)
     return low
-
-
-def pack(values: Ints) -> str:
-    """Integers as text: little-endian int64, zlib, base64. Shape is not kept."""
-    raw = np.ascontiguousarray(values, dtype="<i8")
-    return base64.b64encode(zlib.compress(raw.data, 6)).decode("ascii")
-
-
-def unpack(text: str, count: int) -> Ints:
-    """The integers that ``pack`` wrote. Raises ValueError unless there are exactly ``count``."""
-    raw, stream = bytearray(), zlib.decompressobj()
-    try:
-        rest = base64.b64decode(text, validate=True)
-        # in pieces, and no more than expected: a forged text could unpack to much more
-        while not stream.eof and len(raw) <= 8 * count:
-            piece = stream.decompress(rest, _PIECE)
-            rest = stream.unconsumed_tail
-            if not piece:
-                break
-            raw += piece
-    except (binascii.Error, zlib.error, TypeError) as error:
-        raise ValueError(f"not packed integers ({error})") from None
-    if len(raw) != 8 * count or not stream.eof:
-        raise ValueError(f"{len(raw) // 8} packed integers, expected {count}")
-    return np.frombuffer(raw, dtype="<i8").astype(np.int64, copy=False)

@@ -20,7 +20,7 @@ import numpy as np
 
 from partage.brokers.check import CheckResult, check
 from partage.brokers.directory import fingerprint
-from partage.flow.certificate import pack, unpack
+from partage.flow.packing import pack, unpack
 from partage.printable import is_printable
 from tests.profiles import seeds
 

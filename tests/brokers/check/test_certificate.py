@@ -17,7 +17,7 @@ from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES, Strategy
-from partage.flow.certificate import pack
+from partage.flow.packing import pack
 from tests.brokers.check.plans import LazyPlans
 from tests.brokers.check.tampering import (
     Files,

@@ -22,7 +22,7 @@ from partage.brokers.check.recount import Recount
 from partage.brokers.check.stages import placement_stages
 from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
-from partage.flow.certificate import pack
+from partage.flow.packing import pack
 from tests.brokers.check.forgery import PLACEMENT, best_values, claim, forged, problems
 from tests.brokers.check.plans import LIMITED, SOUND, LazyPlans
 from tests.brokers.check.tampering import Files, judged

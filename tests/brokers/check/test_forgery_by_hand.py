@@ -16,7 +16,7 @@ from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.flow.assignment import assign
 from partage.flow.assignment.trade_off import aimed
-from partage.flow.certificate import pack
+from partage.flow.packing import pack
 from partage.flow.proof import prove
 from tests.brokers.check.forgery import claim, planned
 from tests.brokers.check.tampering import Files, Value, judged

@@ -9,7 +9,7 @@ import pytest
 
 import partage
 from partage import Cluster
-from partage.flow.certificate import pack, unpack
+from partage.flow.packing import pack, unpack
 from tests.brokers.check.tampering import Files, Tamperings, judged, spoiled
 from tests.brokers.load.cases import a_cluster
 

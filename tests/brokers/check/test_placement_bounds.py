@@ -16,7 +16,7 @@ from partage.brokers.options import PlanOptions
 from partage.brokers.planning import plan
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES, Strategy
-from partage.flow.certificate import pack
+from partage.flow.packing import pack
 from tests.brokers.check.plans import LIMITED, LazyPlans
 from tests.brokers.check.tampering import (
     PLACEMENT,

@@ -10,7 +10,7 @@ from partage import Cluster
 from partage.brokers.check.load_bounds import load_bounds
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
-from partage.flow.certificate import pack, unpack
+from partage.flow.packing import pack, unpack
 from tests.brokers.check.tampering import Files, Tamperings, judged, spoiled
 from tests.brokers.load.test_plans import a_large_cluster
 

@@ -9,7 +9,7 @@ import pytest
 
 from partage.brokers.options import PlanOptions
 from partage.brokers.problem import Problem
-from partage.flow.certificate import pack
+from partage.flow.packing import pack
 from tests.brokers.check.forgery import planned
 from tests.brokers.check.plans import LazyPlans
 from tests.brokers.check.tampering import (

@@ -19,7 +19,7 @@ import partage
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
-from partage.flow.certificate import unpack
+from partage.flow.packing import unpack
 from tests.matrices import Json, cluster_json, cluster_of, partitions
 from tests.oracles.naive_problem import (
     BadProblemError,

@@ -14,7 +14,7 @@ from partage.brokers.check.plan_columns import Ints, PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER
-from partage.flow.certificate import unpack
+from partage.flow.packing import unpack
 from partage.flow.size_certificate import moved_bound
 
 _NO_DISK = 2**62

@@ -12,14 +12,8 @@ from partage.brokers.check.failures import leaders_after_failures
 from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns, pair_counts
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.zones import Zones
-from partage.flow.certificate import (
-    Prices,
-    Takeovers,
-    fairest_range,
-    picking_bound,
-    proven_bound,
-    unpack,
-)
+from partage.flow.certificate import Prices, Takeovers, fairest_range, picking_bound, proven_bound
+from partage.flow.packing import unpack
 
 
 def leader_bounds(plan: PlanColumns, found: Recount) -> None:

@@ -12,7 +12,7 @@ from partage.brokers.check.plan_columns import Ints, PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.relief_bound import least_bytes
 from partage.brokers.directory import MARKER
-from partage.flow.certificate import unpack
+from partage.flow.packing import unpack
 
 _CELLS = 4_000_000
 _SAFE = 2**62

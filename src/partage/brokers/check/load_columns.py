@@ -21,7 +21,7 @@ from partage.brokers.check.placement_model import PlacementModel, whole_weights
 from partage.brokers.check.plan_columns import MAX_WEIGHT, Ints, PlanColumns
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER
-from partage.flow.certificate import unpack
+from partage.flow.packing import unpack
 
 CAPACITY = {
     "disk": "disk_bytes",

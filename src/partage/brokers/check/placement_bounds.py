@@ -13,7 +13,8 @@ from partage.brokers.check.plan_columns import Ints, PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER
-from partage.flow.certificate import assignment_bound, unpack
+from partage.flow.certificate import assignment_bound
+from partage.flow.packing import unpack
 from partage.flow.size_certificate import moved_bound
 
 _COST = {"replicas": "load", "moves": "moves", "topic spread": "spread"}

@@ -16,7 +16,7 @@ import numpy as np
 from partage.brokers.check.asked import OF_LEADERS, OF_REPLICAS, RESOURCES
 from partage.brokers.check.load_columns import LoadColumns, as_array
 from partage.brokers.check.plan_columns import Bools, Ints
-from partage.flow.certificate import unpack
+from partage.flow.packing import unpack
 
 _ROWS = 20_000
 _SAFE = 2**62

@@ -14,7 +14,7 @@ from partage.brokers.check.placement_model import PlacementModel
 from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.directory import MARKER
-from partage.flow.certificate import unpack
+from partage.flow.packing import unpack
 from partage.flow.size_certificate import level_bound, moved_bound
 
 _NO_DISK = 2**62

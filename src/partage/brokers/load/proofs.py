@@ -24,8 +24,8 @@ from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage
 from partage.brokers.stages import StageName
 from partage.cluster import Cluster
-from partage.flow.certificate import pack
 from partage.flow.load_balancing import Bands, Prices, band_prices, least_cost
+from partage.flow.packing import pack
 
 Ints = npt.NDArray[np.int64]
 

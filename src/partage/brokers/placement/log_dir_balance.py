@@ -38,7 +38,7 @@ from partage.brokers.stages import StageName
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.flow.assignment import AssignmentProblem
-from partage.flow.certificate import pack
+from partage.flow.packing import pack
 from partage.flow.size_balancing import (
     BalancedSizes,
     Bands,

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from partage.brokers.stages import StageName
-from partage.flow.certificate import unpack
+from partage.flow.packing import unpack
 from partage.report.view.counting import Ints, new_replicas
 from partage.report.view.data import PlanData
 
