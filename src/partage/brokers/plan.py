@@ -377,7 +377,7 @@ class Plan:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """The plan of a plan directory. Raises InputError for files that are missing or damaged."""
-        file, prices = plan_file.read_with_prices(path, unchanged=True)
+        file, prices = plan_file.read_with_prices(path)
         before, after = _placements(file)
         problem = _problem(file, before, after)
         stages = [

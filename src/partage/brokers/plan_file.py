@@ -330,10 +330,10 @@ def read_to_run(directory: str | os.PathLike[str]) -> tuple[PlanFile, str]:
 
 
 def read_with_prices(
-    directory: str | os.PathLike[str], *, unchanged: bool = False
+    directory: str | os.PathLike[str],
 ) -> tuple[PlanFile, list[dict[str, Any]]]:
-    """As ``read``, and the dual values of every stage, whole."""
-    plan, value, _ = _read(directory, unchanged)
+    """An unchanged plan, and the dual values of every stage, whole. Raises as ``read``."""
+    plan, value, _ = _read(directory, unchanged=True)
     stages = value.get("certificate", {}).get("stages", [])
     return plan, [stage.get("prices", {}) for stage in stages]
 

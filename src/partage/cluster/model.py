@@ -9,7 +9,7 @@ its position in ``broker_ids`` and a topic its position in ``topics``; a replica
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -359,15 +359,15 @@ class Cluster:
         _check_total(size, self.replication_factor, where)
         return self.with_sizes(size)
 
-    def with_brokers(self, brokers: Iterable[Broker], where: str = "cluster") -> Cluster:
+    def with_brokers(self, brokers: Iterable[Broker]) -> Cluster:
         """The same placement among other brokers; every broker in use must stay listed."""
-        ordered = _checked_brokers(brokers, where)
+        ordered = _checked_brokers(brokers, "cluster")
         ids = np.array([broker.id for broker in ordered], dtype=np.int64)
         place = np.searchsorted(ids, self.broker_ids)
         kept = np.append(np.clip(place, 0, len(ids) - 1), -1)
         used = np.flatnonzero(np.bincount(self.replicas[self.replicas >= 0]))
         if not np.array_equal(ids[kept[used]], self.broker_ids[used]):
-            raise InputError(where, "a broker that holds replicas is not listed")
+            raise InputError("cluster", "a broker that holds replicas is not listed")
         return replace(self, brokers=ordered, replicas=kept[self.replicas])
 
     def log_dir_lists(self) -> list[list[int]]:
@@ -468,24 +468,18 @@ class Cluster:
 
     def to_reassignment(self, rows: Ints | None = None) -> dict[str, Any]:
         """Kafka's reassignment JSON of the partitions ``rows`` (all when None)."""
-        chosen = np.arange(self.partitions) if rows is None else rows
-        return {"version": 1, "partitions": list(self.reassignment_entries(chosen))}
+        chosen = slice(None) if rows is None else rows
+        columns = self.topic[chosen].tolist(), self.partition[chosen].tolist()
+        entries = [
+            {"topic": self.topics[topic], "partition": number, "replicas": brokers}
+            for topic, number, brokers in zip(*columns, self.replica_lists(chosen), strict=True)
+        ]
+        return {"version": 1, "partitions": entries}
 
-    def reassignment_entries(
-        self, rows: Ints, since: Cluster | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """The partitions ``rows`` in Kafka's reassignment JSON. They name the log dirs of replicas
-        that are not in them in ``since``."""
-        columns = self.topic[rows].tolist(), self.partition[rows].tolist()
-        lists, named = self.replica_lists(rows), self.named_log_dirs(rows, since)
-        for row, topic, number, brokers in zip(rows.tolist(), *columns, lists, strict=True):
-            entry = {"topic": self.topics[topic], "partition": number, "replicas": brokers}
-            yield entry | ({"log_dirs": named[row]} if row in named else {})
-
-    def named_log_dirs(self, rows: Ints, since: Cluster | None) -> dict[int, list[str]]:
+    def named_log_dirs(self, rows: Ints, since: Cluster) -> dict[int, list[str]]:
         """By row, the log dirs that an entry of Kafka's reassignment JSON names, where it names
         any: those of replicas that are not in them in ``since``."""
-        if self.log_dirs is None or since is None:
+        if self.log_dirs is None:
             return {}
         found = {}
         for row in rows.tolist():

@@ -44,9 +44,10 @@ class _ReassignmentFile(Struct):
     version: Literal[1] = 1
 
 
-def reassignment_texts(cluster: Cluster, rows: Ints, since: Cluster | None = None) -> list[str]:
-    """The JSON of each of ``Cluster.reassignment_entries``: a plan writes most of them into two
-    files. The texts of all replica lists are made at once."""
+def reassignment_texts(cluster: Cluster, rows: Ints, since: Cluster) -> list[str]:
+    """The JSON of the entry of each partition in ``rows``: a plan writes most of them into two
+    files. They name the log dirs of replicas that are not in them in ``since``. The texts of all
+    replica lists are made at once."""
     if not len(rows):
         return []
     lists = json.encode(cluster.replica_lists(rows)).decode()[2:-2].split("],[")

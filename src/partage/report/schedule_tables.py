@@ -68,7 +68,7 @@ def _details(found: ScheduleComparison, console: Console) -> None:
 def _picture(found: ScheduleComparison) -> str:
     from partage.report.pictures import schedule_svg  # a terminal needs no templates
 
-    return schedule_svg(found, inline=True)
+    return schedule_svg(found)
 
 
 def _stretches(found: ScheduleComparison, console: Console) -> None:

@@ -24,9 +24,10 @@ class DeadEndError(Exception):
     """No order exists, or none was found: ``change`` lacks ``lacking`` bytes on ``broker``.
     ``proven``: no order exists."""
 
-    def __init__(self, change: int, broker: int, lacking: int, proven: bool) -> None:
+    def __init__(self, change: int, broker: int, lacking: int) -> None:
         super().__init__(change, broker)
-        self.change, self.broker, self.lacking, self.proven = change, broker, lacking, proven
+        self.change, self.broker, self.lacking = change, broker, lacking
+        self.proven = False
 
 
 def safe_order(changes: Changes, done: list[int], remaining: list[int]) -> list[int]:
@@ -59,7 +60,7 @@ class _Search:
         self.incoming = changes.fetched_by(self.left)
         self.order: list[int] = []
         self.fewest_left = len(changes.size) + 1
-        self.dead_end = DeadEndError(-1, -1, 0, False)
+        self.dead_end = DeadEndError(-1, -1, 0)
 
     def run(self) -> bool:
         """Whether an order was found; if not, ``dead_end`` is set."""
@@ -165,4 +166,4 @@ class _Search:
         if lacking:
             self.fewest_left = len(left)
             least, change, broker = min(lacking)
-            self.dead_end = DeadEndError(change, broker, least, False)
+            self.dead_end = DeadEndError(change, broker, least)

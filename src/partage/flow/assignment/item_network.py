@@ -296,7 +296,7 @@ class ItemNetwork(ColumnGeneration):
         tail: Ints,
         head: Ints,
         capacity: Ints,
-        costs: dict[int, npt.ArrayLike] | None = None,
+        costs: dict[int, npt.ArrayLike],
     ) -> _Arcs:
         fixed, free = self._decided(kind, key, capacity)
         network.push(tail, head, fixed)

@@ -73,8 +73,8 @@ def balance_leaders(
     sets: Ints,
     led: Loads,
     today: Ints,
-    stop: Callable[[], bool] = lambda: False,
-    report: Callable[[str], None] = lambda _: None,
+    stop: Callable[[], bool],
+    report: Callable[[str], None],
 ) -> Ints:
     """[I] the leaders, where replicas stay on ``sets`` [I, any], -1 padded. The other arguments:
     see ``balance_loads``."""

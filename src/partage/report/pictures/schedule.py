@@ -26,8 +26,8 @@ _PANEL, _TOP = 90, 50
 _TITLES = {"schedule": "schedule", "lag_scaler": "by lag"}
 
 
-def schedule_svg(found: ScheduleComparison, *, inline: bool = False) -> str:
-    """The picture; ``inline``: an element of a page."""
+def schedule_svg(found: ScheduleComparison) -> str:
+    """The picture, an element of a page."""
     loads = found.schedule.loads
     length = len(loads.start) * loads.seconds
     most = max(members for one in found.played.values() for _, members in one.changes)
@@ -41,7 +41,7 @@ def schedule_svg(found: ScheduleComparison, *, inline: bool = False) -> str:
     shapes.append(Label(WIDTH - MARGIN, y + 6, shown(loads.end), "small", "end"))
     for x, fill, meaning in ((LEFT, LIGHT, "members"), (LEFT + 110, DARK, "rate, in members")):
         shapes += [Swatch(x, y + 18, fill), Label(x + 17, y + 28, meaning, "small")]
-    return svg("Members over time", shapes, y + 44, inline=inline)
+    return svg("Members over time", shapes, y + 44, inline=True)
 
 
 def _panel(
