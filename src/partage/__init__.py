@@ -1,4 +1,4 @@
-"""partage: who gets which partition of an Apache Kafka cluster, decided exactly and with proof.
+"""partage: assign the partitions of Apache Kafka to brokers and consumers, exactly and with proof.
 
 Public names are loaded on first use, so ``import partage`` stays light.
 """

@@ -1,10 +1,10 @@
 """Secrets are shown nowhere, also where a message of a library or of Java quotes them.
 
 partage's own messages never contain the value of a client's setting (``partage.properties``). This
-is the second line of defence: who reads a secret passes it to ``hide``, and every error, log line
-and suggested command goes through ``redacted``. In addition, ``redacted`` removes what is a secret
-by its place: user and password before a host, parameters such as ``token=…``, and what is inside
-PEM.
+is the second line of defence: code that reads a secret passes it to ``hide``, and every error, log
+line and suggested command goes through ``redacted``. In addition, ``redacted`` removes what is a
+secret by its place: user and password before a host, parameters such as ``token=…``, and what is
+inside PEM.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Replica to broker, and who leads: plans, their proofs and the strategies that make them."""
+"""Brokers and leaders of partitions: plans, their proofs and the strategies that make them."""

@@ -17,8 +17,8 @@ Members come in the order of the coordinator's hash table (``consumers.java_orde
 come in the order of their ids, which are random: here, they are in the order of their names.
 
 Source: Kafka's org.apache.kafka.coordinator.group.assignor.UniformAssignor and its two assignment
-builders, 4.3. It is given what a broker would give it: an owner per partition, who subscribes to
-the topic. So claims are those of ``Group.owner``.
+builders, 4.3. It is given what a broker would give it: an owner per partition, one that
+subscribes to the topic. So claims are those of ``Group.owner``.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class _Fullest:
             self._at -= 1
 
     def _sink(self) -> None:
-        """Go down a level, and take in the members who are on it."""
+        """Go down a level, and take in the members that are on it."""
         if self._end <= self._start and self._start > 0:
             self.level = self._size[self._order[self._start - 1]]
         else:

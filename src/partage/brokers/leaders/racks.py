@@ -38,9 +38,9 @@ def share_after_rack_failure(problem: Problem, lists: Ints, rows: Ints, pair: In
 class _Search(Struct, eq=False):
     """Brokers are slots.
 
-    - ``leader``, ``follower`` [I]: of the partitions; ``taker`` [I]: who leads when the rack fails
-    - ``item``, ``option``, ``taken`` [A]: other first followers that partitions may have, and who
-      leads then when the rack fails
+    - ``leader``, ``follower`` [I]: of the partitions; ``taker`` [I]: the leader when the rack fails
+    - ``item``, ``option``, ``taken`` [A]: other first followers that partitions may have, and the
+      leader then when the rack fails
     - ``level`` [E, E]: leaders of f after the failure of b; ``after`` [Z, E]: of a rack
     """
 
@@ -118,7 +118,7 @@ class _Search(Struct, eq=False):
 
 
 def _takers(on: Ints, leader: Ints, follower: Ints, rack: Ints) -> Ints:
-    """[N] who leads after the failure of the leader's rack, of the lists that begin with these two
+    """[N] the leader after the failure of the leader's rack, for lists that begin with these two
     and go on as ``on`` [N, R]; -1 for no broker."""
     of_rack = np.append(rack, -1)
     ordered = np.column_stack((follower, on))

@@ -103,7 +103,7 @@ class _Takeovers:
                 stuck[:] = False
 
     def _takers(self, order: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """(what fails, who takes over) if the leader of a list fails."""
+        """(what fails, the broker that takes over) if the leader of a list fails."""
         if len(order) > 1:
             yield order[0], order[1]
         if self.racks_fail:

@@ -1,10 +1,10 @@
 """A group whose members change from the classic to the consumer protocol, or back (KIP-848).
 
 *Upgrade.* The first member that joins a classic group with the consumer protocol turns it into a
-consumer group. Its epoch is the generation, its target what the leader assigned last; who waits for
-the answer to a join or a sync must join again. The members of the classic protocol stay in it
-(``mixed_group``) until they are restarted. A static member that returns does not raise the epoch:
-if the group was about to rebalance, that waits for the next change, as in Kafka.
+consumer group. Its epoch is the generation, its target what the leader assigned last; a member that
+waits for the answer to a join or a sync must join again. The members of the classic protocol stay
+in it (``mixed_group``) until they are restarted. A static member that returns does not raise the
+epoch: if the group was about to rebalance, that waits for the next change, as in Kafka.
 
 *Downgrade.* When its last member of the consumer protocol has left, or was removed, the group is a
 classic one again, and its members begin a rebalance. A static member that returns with the classic
