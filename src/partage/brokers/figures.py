@@ -110,7 +110,7 @@ class Placement(Struct, frozen=True, eq=False):
     def _one_replica_per_rack(self, on: Bools) -> bool:
         """Whether racks are known, and every partition has its usable replicas in different
         ones."""
-        if not self.cluster.rack_names or (self.cluster.rack[self.usable] < 0).any():
+        if not self.cluster.rack_names:
             return False
         rack = np.sort(np.where(on, np.append(self.cluster.rack, -1)[self.cluster.replicas], -1))
         return not ((rack[:, 1:] >= 0) & (rack[:, 1:] == rack[:, :-1])).any()
