@@ -81,7 +81,7 @@ def test_a_new_broker_has_the_disk_that_most_have() -> None:
 
 
 def test_an_input_that_has_no_place_for_racks_is_a_warning() -> None:
-    assert problem(BARE).warnings == []
+    assert not any("racks" in one for one in problem(BARE).warnings)
     proposal, racks = problem({"version": 1, "partitions": BARE["partitions"]}).warnings
     assert "read as the current placement" in proposal
     assert "no place for racks" in racks
@@ -129,7 +129,7 @@ def test_dead_brokers_are_not_usable() -> None:
 
 def test_a_partition_whose_holders_are_all_dead_is_a_warning() -> None:
     value = BARE | {"partitions": [{"topic": "t", "partition": 0, "replicas": [3]}]}
-    (line,) = problem(value).warnings
+    _, line = problem(value).warnings  # the first names the dead broker
     assert "no live replica to copy from" in line
     assert "t-0" in line
 

@@ -207,7 +207,71 @@ def test_describe_with_windows_line_endings(file: File) -> None:
 def test_describe_without_head_lines(file: File) -> None:
     # --under-replicated-partitions and the like print no head lines, so no counts to compare with
     lines = [line for line in DESCRIBE_4.splitlines() if "PartitionCount" not in line]
-    assert Cluster.read(file("\n".join(lines), "a.txt")).partitions == 4
+    cluster = Cluster.read(file("\n".join(lines), "a.txt"))
+    assert cluster.partitions == 4
+    assert cluster.notes[-1] == (
+        "no header counts the partitions of __consumer_offsets, clicks: the input may be a part of "
+        "the cluster, as --under-replicated-partitions prints it; what it lacks does not count"
+    )
+
+
+@pytest.mark.parametrize("leader", ["none", "-1"])
+def test_describe_with_offline_partitions(file: File, leader: str) -> None:
+    text = DESCRIBE_2.replace(
+        "Leader: 1\tReplicas: 1,2\tIsr: 2,1", f"Leader: {leader}\tReplicas: 1\tIsr: 1"
+    )
+    cluster = Cluster.read(file(text, "a.txt"))
+    assert cluster.notes == (
+        "1 partition is offline (pay.ments-1): no leader to copy from; Kafka cannot move these "
+        "until a broker that holds one is back",
+    )
+
+
+def test_describe_of_a_healthy_cluster(file: File) -> None:
+    for text in (DESCRIBE_2, DESCRIBE_0, DESCRIBE_BLANKS):
+        cluster = Cluster.read(file(text, "a.txt"))
+        assert (cluster.notes, cluster.maybe_dead) == ((), ())
+
+
+def test_brokers_that_no_leader_has_in_sync(file: File) -> None:
+    text = DESCRIBE_2.replace("Isr: 2,1", "Isr: 2").replace("Leader: 1", "Leader: 2")
+    assert Cluster.read(file(text, "a.txt")).maybe_dead == (1,)
+    without = DESCRIBE_2.replace("\tIsr: 2,1", "")
+    assert Cluster.read(file(without, "b.txt")).maybe_dead == ()
+
+
+def test_min_insync_replicas(file: File) -> None:
+    cluster = Cluster.read(file(DESCRIBE_4, "a.txt"))
+    assert cluster.min_insync_replicas == {"clicks": 2}
+    brokers = [{"id": 1}]
+    rows = [{"topic": "t", "partition": 0, "replicas": [1]}]
+    value = {"brokers": brokers, "partitions": rows, "min_insync_replicas": {"t": 2, "gone": 1}}
+    cluster = Cluster.from_json(value)
+    assert cluster.to_json()["min_insync_replicas"] == {"t": 2}
+    with pytest.raises(InputError, match=r"min_insync_replicas\.t: expected"):
+        Cluster.from_json(value | {"min_insync_replicas": {"t": 0}})
+
+
+@pytest.mark.parametrize(
+    ("numbers", "lacking"),
+    [
+        ([0, 1, 2], None),
+        ([0, 2], "1 partition (t-1)"),
+        ([3], "3 partitions (t-0, t-1, t-2)"),
+        ([1, 3, 6], "4 partitions (t-0, t-2, t-4 and 1 more)"),
+        ([2**31 - 1], "2,147,483,647 partitions (t-0, t-1, t-2 and 2147483644 more)"),
+    ],
+)
+def test_partitions_that_are_not_there(numbers: list[int], lacking: str | None) -> None:
+    rows = [{"topic": "t", "partition": number, "replicas": [1]} for number in numbers]
+    others = [{"topic": topic, "partition": 0, "replicas": [1]} for topic in ("s", "u")]
+    cluster = Cluster.from_json({"brokers": [{"id": 1}], "partitions": [*others, *rows]})
+    said = (
+        []
+        if lacking is None
+        else [f"the input lacks {lacking}: what brokers hold of them does not count"]
+    )
+    assert list(cluster.notes) == said
 
 
 def test_truncated_describe(file: File, refused: Refused) -> None:

@@ -260,7 +260,7 @@ def test_without_records(write: Write) -> None:
     assert profile.topics == ()
     # records produced per 1,000 seconds, since no bytes were measured
     assert profile.weights(group="g") == {"a": {2: 2500}, "b": {0: 0}}
-    cluster = _cluster(("a", 2))
+    cluster = _cluster(("a", 0))
     assert partage.plan(cluster, profile=profile).document()["warnings"] == []
     with pytest.raises(InputError, match=r"^leaders rate: needs measured rates"):
         partage.plan(cluster, profile=profile, leaders="rate")

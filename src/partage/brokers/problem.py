@@ -533,7 +533,7 @@ def _rates(cluster: Cluster, measured: Floats | None) -> tuple[Rates, list[str],
         known = np.maximum(cluster.size_bytes, 0) / _WEEK
     missing = np.isnan(known)
     if missing.any():
-        warnings.append(f"unknown rates count as 0: {_some(cluster, missing)}")
+        warnings.append(f"unknown rates count as 0: {some(cluster, missing)}")
     bytes_in = np.where(missing, 0, known)
     read = np.full(len(bytes_in), np.nan) if cluster.bytes_out is None else cluster.bytes_out
     if np.isnan(read).any():
@@ -627,6 +627,10 @@ def has_known_log_dirs(cluster: Cluster, broker: int) -> bool:
 def _warnings(problem: Problem) -> Iterable[str]:
     cluster = problem.cluster
     yield from cluster.notes
+    if cluster.maybe_dead or not cluster.alive.all():
+        from partage.brokers.degraded import of_brokers
+
+        yield from of_brokers(problem)
     yield from _new_racks(problem)
     alive = np.append(cluster.alive, False)
     capacities = {b.capacity for b in cluster.brokers}
@@ -652,14 +656,18 @@ def _warnings(problem: Problem) -> Iterable[str]:
     out = ~_chosen(cluster, problem.options.topics)
     stuck = out & (~alive[cluster.replicas] & (cluster.replicas >= 0)).any(axis=1)
     if stuck.any() and not problem.options.no_moves:
-        yield f"the topics left out keep replicas on dead brokers: {_some(cluster, stuck)}"
+        yield f"the topics left out keep replicas on dead brokers: {some(cluster, stuck)}"
     lost = np.asarray(~alive[cluster.replicas].any(axis=1))
     if lost.any():
         yield (
-            f"no live replica to copy from: {_some(cluster, lost)}; Kafka cannot move these until "
+            f"no live replica to copy from: {some(cluster, lost)}; Kafka cannot move these until "
             "a broker that holds one is back"
         )
     yield from _given_warnings(problem)
+    if cluster.min_insync_replicas:
+        from partage.brokers.degraded import of_min_insync
+
+        yield from of_min_insync(problem)
     for broker in cluster.brokers if problem.options.balance_disks else ():
         if broker.alive and (offline := broker.offline_log_dir) is not None:
             yield (
@@ -668,10 +676,10 @@ def _warnings(problem: Problem) -> Iterable[str]:
             )
     unknown = cluster.size_bytes < 0
     if unknown.any() and not unknown.all():
-        yield f"unknown sizes count as 0 bytes: {_some(cluster, unknown)}"
+        yield f"unknown sizes count as 0 bytes: {some(cluster, unknown)}"
 
 
-def _some(cluster: Cluster, rows: Bools) -> str:
+def some(cluster: Cluster, rows: Bools) -> str:
     """How many partitions, and the first of them."""
     first = cluster.names[int(rows.argmax())]
     many = int(rows.sum())
@@ -711,18 +719,18 @@ def _given_warnings(problem: Problem) -> Iterable[str]:
 
     left = changed & ~problem.chosen
     if left.any():
-        yield f"the topics left out have changes that are not made: {_some(cluster, left)}"
+        yield f"the topics left out have changes that are not made: {some(cluster, left)}"
     other = problem.chosen & (old != new)
     if other.any():
         row = int(other.argmax())
         change = f"from {old[row]} to {new[row]}"
-        yield f"another replication factor for {_some(cluster, other)} {change}"
+        yield f"another replication factor for {some(cluster, other)} {change}"
     held_up = problem.chosen & fetched.any(axis=1) & dead.any(axis=1)
     if held_up.any():
         yield (
-            f"a replica stays on a dead broker while others move: {_some(cluster, held_up)}; Kafka "
+            f"a replica stays on a dead broker while others move: {some(cluster, held_up)}; Kafka "
             "ends such a move only when that broker is back"
         )
     many = ~changed & (old > int(problem.usable.sum()))
     if many.any():
-        yield f"more replicas than live brokers, left as they are: {_some(cluster, many)}"
+        yield f"more replicas than live brokers, left as they are: {some(cluster, many)}"

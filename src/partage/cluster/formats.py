@@ -22,7 +22,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker, LogDir
 from partage.errors import InputError
 from partage.files import parse_json, read_text
-from partage.json_input import Count, Name, check_json
+from partage.json_input import MAX_INT32, Count, Name, check_json
 
 _BYTES_WORDS = f"a whole number of bytes from 0 to {MAX_BYTES} (an exbibyte)"
 
@@ -55,6 +55,8 @@ class ClusterColumns(Struct, frozen=True):
     - ``clients``: where producers and consumers are, where given
     - ``tiered``: topics with remote storage, and the most bytes of a partition that stay on a
       broker, None where not given
+    - ``min_insync_replicas``: by topic, where given
+    - ``maybe_dead``: ids of brokers that lead nothing and are in sync with no leader
     - ``notes``: what a reader of the file should know about it
     """
 
@@ -73,6 +75,8 @@ class ClusterColumns(Struct, frozen=True):
     clients: ClientsEntry | None = None
     tiered: Mapping[str, int | None] = field(default_factory=dict)
     copy_bytes: Sequence[int] = ()
+    min_insync_replicas: Mapping[str, int] = field(default_factory=dict)
+    maybe_dead: tuple[int, ...] = ()
 
 
 Shares: TypeAlias = dict[
@@ -139,6 +143,7 @@ class _ClusterFile(Struct):
     topic_ids: dict[str, Name] = {}
     clients: ClientsEntry | None = None
     tiered_topics: dict[str, _TieredEntry] = {}
+    min_insync_replicas: dict[str, Annotated[int, Meta(ge=1, le=MAX_INT32)]] = {}
 
 
 TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
@@ -200,6 +205,7 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         tiered={
             topic: _whole(one.local_retention_bytes) for topic, one in file.tiered_topics.items()
         },
+        min_insync_replicas=file.min_insync_replicas,
     )
 
 

@@ -7,16 +7,17 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from partage.cluster.broker import MAX_BYTES
 from partage.cluster.formats import TOPIC_ID, ClusterColumns, Size, as_uuid, named_brokers
+from partage.cluster.min_insync import MIN_INSYNC
 from partage.errors import InputError, shown
 from partage.files import parse_json, read_text
-from partage.json_input import check_json
+from partage.json_input import MAX_INT32, check_json
 from partage.units import listed, plural
 
 _MAX_PARTITION = 2**31 - 1
@@ -39,10 +40,12 @@ _DESCRIBE_HEAD = re.compile(
     re.ASCII,
 )
 _SETTING = re.compile(
-    r"(?<=[\s,])(remote\.storage\.enable|(?:local\.)?retention\.bytes)=(true|false|-?\d{1,19})",
+    r"(?<=[\s,])(remote\.storage\.enable|(?:local\.)?retention\.bytes|min\.insync\.replicas)"
+    r"=(true|false|-?\d{1,19})",
     re.ASCII,
 )
 _IN_SYNC = re.compile(r"\bIsr:[ \t]*+([\d,]*+)", re.ASCII)
+_NO_LEADER = re.compile(r"\bLeader:[ \t]*+(?:none|-1)(?=\s)", re.ASCII)
 _IN_FLIGHT = re.compile(r"(?:Adding|Removing) Replicas:\s*(\d[\d,]*)")
 
 
@@ -78,7 +81,8 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
     announced: dict[str, int] = {}
     topic_ids: dict[str, str] = {}
     tiered: dict[str, int | None] = {}
-    short: list[str] = []
+    least: dict[str, int] = {}
+    sync = _Sync()
     for i, line in enumerate(text.splitlines(), start=1):
         if not line.lstrip().startswith("Topic:"):
             continue
@@ -98,9 +102,7 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
             topics.append(topic)
             numbers.append(number)
             replicas.append([int(b) for b in match["replicas"].split(",")])
-            in_sync = _IN_SYNC.search(match["rest"])
-            if in_sync is not None and len(in_sync[1].split(",")) < len(replicas[-1]):
-                short.append(f"{topic}-{number}")
+            sync.add(f"{topic}-{number}", replicas[-1], line)
         elif head := _DESCRIBE_HEAD.match(line):
             announced[head["topic"]] = int(head["count"])
             if head["id"] is not None:
@@ -111,6 +113,8 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
             settings = dict(_SETTING.findall(line))
             if settings.get(TIERED) == "true":
                 tiered[head["topic"]] = local_bytes(settings)
+            if MIN_INSYNC in settings:
+                least[head["topic"]] = min_insync(settings)
         else:
             raise InputError(where, f"line {i}: expected 'Topic: … Partition: … Replicas: 1,2'")
     if not topics:
@@ -124,17 +128,73 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
                 where,
                 f"topic {topic} announces {plural(count, 'partition')}, {found[topic]} follow",
             )
-    notes = (_out_of_sync(short),) if short else ()
+    brokers = named_brokers(replicas)
     return ClusterColumns(
-        brokers=named_brokers(replicas),
+        brokers=brokers,
         topics=topics,
         partitions=numbers,
         replica_lists=replicas,
         racks_known=False,
         topic_ids=topic_ids,
-        notes=notes,
+        notes=(*sync.notes(), *_without_header(sorted(found.keys() - announced.keys()))),
         tiered=tiered,
+        min_insync_replicas=least,
+        maybe_dead=tuple(sorted({broker.id for broker in brokers} - sync.running)),
     )
+
+
+class _Sync(Struct):
+    """Which replicas described partitions have in sync.
+
+    - ``lagging``: partitions with a replica out of sync; ``offline``: without a leader
+    - ``running``: brokers that are in sync with a leader; where no ISR is printed, all replicas
+    """
+
+    lagging: list[str] = field(default_factory=list)
+    offline: list[str] = field(default_factory=list)
+    running: set[int] = field(default_factory=set)
+
+    def add(self, name: str, replicas: Sequence[int], line: str) -> None:
+        """Read the line of a partition. A leader is in its own ISR."""
+        found = _IN_SYNC.search(line)
+        in_sync = replicas
+        if found is not None:
+            printed = set(found[1].split(","))
+            in_sync = [broker for broker in replicas if str(broker) in printed]
+        if len(in_sync) < len(replicas):
+            self.lagging.append(name)
+        if _NO_LEADER.search(line):
+            self.offline.append(name)
+        else:
+            self.running.update(in_sync)
+
+    def notes(self) -> Iterator[str]:
+        """What a reader should know about it."""
+        if self.lagging:
+            have = "partition has" if len(self.lagging) == 1 else "partitions have"
+            some = listed(self.lagging, 3)
+            yield f"{len(self.lagging)} {have} replicas out of sync ({some}): repair them first"
+        if self.offline:
+            are = plural(len(self.offline), "partition is", "partitions are")
+            yield (
+                f"{are} offline ({listed(self.offline, 3)}): no leader to copy from; Kafka cannot "
+                "move these until a broker that holds one is back"
+            )
+
+
+def _without_header(topics: Sequence[str]) -> Iterator[str]:
+    """A sentence about topics whose partitions are described without how many there are."""
+    if topics:
+        yield (
+            f"no header counts the partitions of {listed(topics, 3)}: the input may be a part of "
+            "the cluster, as --under-replicated-partitions prints it; what it lacks does not count"
+        )
+
+
+def min_insync(settings: Mapping[str, str]) -> int:
+    """min.insync.replicas by a topic's settings; Kafka's default where they have none."""
+    value = settings.get(MIN_INSYNC, "")
+    return min(int(value), MAX_INT32) if value.isdigit() else 1
 
 
 def local_bytes(settings: Mapping[str, str]) -> int | None:
@@ -172,8 +232,3 @@ def read_log_dir_sizes(path: str | os.PathLike[str]) -> dict[tuple[str, int], in
                     key = (topic, int(number))
                     sizes[key] = max(int(replica.size), sizes.get(key, 0))
     return sizes
-
-
-def _out_of_sync(names: Sequence[str]) -> str:
-    what = "partition has" if len(names) == 1 else "partitions have"
-    return f"{len(names)} {what} replicas out of sync ({listed(names, 3)}): repair them first"

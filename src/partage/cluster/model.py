@@ -9,7 +9,7 @@ its position in ``broker_ids`` and a topic its position in ``topics``; a replica
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -31,7 +31,7 @@ from partage.cluster.log_dirs import check_log_dirs, log_dir_positions
 from partage.errors import InputError
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.kafka_names import TOPIC_RULE, is_topic
-from partage.units import plural
+from partage.units import listed, plural
 
 if TYPE_CHECKING:
     from partage.cluster.clients import Clients
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+
+_EXAMPLES = 3
+"""How many partitions a sentence names."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +63,9 @@ class Cluster:
     - ``cluster_id``, ``topic_ids`` (by name): Kafka's ids, where known (from a snapshot)
     - ``racks_known``: False where the file format cannot contain racks
     - ``notes``: what a reader of its file should know about it
+    - ``maybe_dead``: where the file form has no place for dead brokers, ids of those that lead
+      nothing and are in sync with no leader
+    - ``min_insync_replicas``: of topics, where known
     - ``tiered``: topics with remote storage, and the most bytes of a partition that stay on a
       broker, None where not known
     - ``clients``: in which racks the clients of topics are; None where not known
@@ -86,6 +92,8 @@ class Cluster:
     clients: Clients | None = None
     tiered: Mapping[str, int | None] = field(default_factory=dict)
     copy_bytes: Ints | None = None
+    maybe_dead: tuple[int, ...] = ()
+    min_insync_replicas: Mapping[str, int] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ reading
 
@@ -136,7 +144,7 @@ class Cluster:
             may_be_empty=may_be_empty,
             copy_bytes=columns.copy_bytes,
         )
-        ids, tiered = columns.topic_ids, columns.tiered
+        ids, tiered, least = columns.topic_ids, columns.tiered, columns.min_insync_replicas
         clients = None
         if columns.clients is not None:
             from partage.cluster.clients import Clients
@@ -150,7 +158,9 @@ class Cluster:
             cluster_id=columns.cluster_id,
             racks_known=columns.racks_known,
             topic_ids={topic: ids[topic] for topic in built.topics if topic in ids},
-            notes=columns.notes,
+            notes=(*columns.notes, *built._missing()),
+            maybe_dead=columns.maybe_dead,
+            min_insync_replicas={topic: least[topic] for topic in built.topics if topic in least},
             clients=clients,
             tiered={topic: tiered[topic] for topic in built.topics if topic in tiered},
         )
@@ -310,6 +320,21 @@ class Cluster:
         pairs = zip(self.topic.tolist(), self.partition.tolist(), strict=True)
         return {(self.topics[topic], number): row for row, (topic, number) in enumerate(pairs)}
 
+    def _missing(self) -> Iterator[str]:
+        """A sentence about the partitions below a topic's highest number that are not there."""
+        begins = np.diff(self.topic, prepend=-1) > 0
+        expected = np.where(begins, 0, np.append(0, self.partition[:-1] + 1))
+        lacking = self.partition - expected
+        if not (count := int(lacking.sum())):
+            return
+        names: list[str] = []
+        for row in np.flatnonzero(lacking)[:_EXAMPLES].tolist():
+            first = int(expected[row])
+            numbers = range(first, first + min(_EXAMPLES, int(lacking[row])))
+            names += [f"{self.topics[self.topic[row]]}-{number}" for number in numbers]
+        lacks = f"{plural(count, 'partition')} ({listed(names, _EXAMPLES, count)})"
+        yield f"the input lacks {lacks}: what brokers hold of them does not count"
+
     def holds(self) -> Bools:
         """[P, B] whether the broker holds a replica of the partition."""
         held = np.zeros((self.partitions, len(self.brokers)), dtype=np.bool_)
@@ -390,6 +415,7 @@ class Cluster:
         known: dict[str, Any] = {"cluster_id": self.cluster_id, "topic_ids": dict(self.topic_ids)}
         if self.clients is not None:
             known["clients"] = self.clients.to_json()
+        known["min_insync_replicas"] = dict(self.min_insync_replicas)
         known["tiered_topics"] = {
             topic: {} if most is None else {"local_retention_bytes": most}
             for topic, most in self.tiered.items()

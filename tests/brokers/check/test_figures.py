@@ -146,13 +146,22 @@ def test_lost_partitions_must_be_in_the_warnings(tmp_path: Path, told: list[str]
     said = [
         f"plan.json: warnings {ABOUT_LOST}: {[line.split()[6] for line in told]}, expected ['2']"
     ]
-    assert denied(made, tmp_path, "warnings", told) == said
+    dead = [one for one in made.warnings if "dead" in one]
+    assert denied(made, tmp_path, "warnings", told + dead) == said
 
 
 def test_partitions_that_are_not_lost_must_not_be_in_the_warnings(tmp_path: Path) -> None:
     told = ["no live replica to copy from: 1 partition, t-0; …"]
     said = [f"plan.json: warnings {ABOUT_LOST}: ['1'], expected []"]
     assert denied(plan(cluster_of("1,2 2,1", "1 2")), tmp_path, "warnings", told) == said
+
+
+def test_what_moves_from_dead_brokers_must_be_in_the_warnings(tmp_path: Path) -> None:
+    made = plan(lost())
+    told = [one.replace("dead: 2", "dead: 3") for one in made.warnings]
+    about = r"'brokers? .+ (?:is|are) dead: (no|[\\d,]+) replicas?'"
+    said = [f"plan.json: warnings {about}: ['3'], expected ['2']"]
+    assert denied(made, tmp_path, "warnings", told) == said
 
 
 def lost() -> Cluster:

@@ -148,8 +148,9 @@ def test_strategy_and_reassignment(options: Json, message: str) -> None:
             "t-0=3,1 t-1=2,3",
             {},
             [
+                "broker 3 is dead: no replicas move from it or to it",
                 "a replica stays on a dead broker while others move: 1 partition, t-0; "
-                "Kafka ends such a move only when that broker is back"
+                "Kafka ends such a move only when that broker is back",
             ],
         ),
         (
@@ -157,7 +158,10 @@ def test_strategy_and_reassignment(options: Json, message: str) -> None:
             "1 2 3!",
             "t-1=2,1",
             {},
-            ["more replicas than live brokers, left as they are: 1 partition, t-0"],
+            [
+                "broker 3 is dead: no replicas move from it or to it",
+                "more replicas than live brokers, left as they are: 1 partition, t-0",
+            ],
         ),
     ],
 )

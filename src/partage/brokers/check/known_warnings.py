@@ -42,9 +42,30 @@ def _expected(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:
     stuck = int((left_out & (held & ~live).any(axis=1)).sum())
     what = rf"the topics left out keep replicas on dead brokers: {_PARTITIONS}"
     yield what, 0 if asked.no_moves else stuck
+    yield r"brokers? .+ (?:is|are) dead: (no|[\d,]+) replicas?", _off_the_dead(plan)
     yield from _about_capacities(plan)
     if asked.given and not asked.no_moves:
         yield from _about_given_lists(plan)
+
+
+def _off_the_dead(plan: PlanColumns) -> int | str:
+    """How many replicas move from dead brokers that are not to be removed: ``no``, or a number; 0
+    without such brokers."""
+    excluded = np.array([broker["excluded"] for broker in plan.value["brokers"]], dtype=np.bool_)
+    dead = ~plan.alive & ~excluded
+    if not dead.any():
+        return 0
+    if plan.asked.no_moves:
+        return "no"
+    moved = 0
+    for row in np.flatnonzero(plan.chosen).tolist():
+        before, kept = plan.before[row], plan.after[row]
+        if not plan.asked.given:
+            kept = [broker for broker in before if plan.usable[plan.place[broker]]]
+        gone = sum(dead[plan.place[broker]] and broker not in kept for broker in before)
+        new = int(plan.factor[row]) - sum(broker in kept for broker in before)
+        moved += min(gone, max(0, new))
+    return moved or "no"
 
 
 def _about_capacities(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from partage.cluster.min_insync import lowered_below
 from partage.live.admin.states import Key, PartitionState, Snapshot
 from partage.live.execution.changes import Change, MoveStatus
 from partage.live.execution.execution_plan import Direction, ExecutionPlan
@@ -50,8 +51,7 @@ def compare_assumptions(
 def lowered_below_min_isr(change: Change, min_isr: Mapping[str, int]) -> bool:
     """Whether the change leaves fewer replicas than min.insync.replicas, where there are enough
     now: producers with ``acks=all`` could no longer write."""
-    least = min_isr.get(change.topic, 1)
-    return len(change.target) < least <= len(change.origin)
+    return lowered_below(len(change.origin), len(change.target), min_isr.get(change.topic, 1))
 
 
 def lowered_topics(changes: Iterable[Change]) -> list[str]:

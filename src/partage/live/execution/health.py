@@ -14,6 +14,7 @@ from functools import partial
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from partage.cluster.min_insync import MIN_INSYNC
 from partage.live.admin.connection import ask_together_or_singly, chunks
 from partage.live.admin.snapshot import CHUNK
 from partage.live.admin.states import Key, PartitionState
@@ -22,8 +23,6 @@ from partage.live.execution.retrying_admin import RetryingAdmin
 
 UNMOVED_SECONDS = 5.0
 """How often the partitions that are not being moved are checked."""
-
-_MIN_ISR = "min.insync.replicas"
 
 _REFUSALS = (kafka_errors.UnknownTopicOrPartitionError, kafka_errors.AuthorizationError)
 
@@ -43,7 +42,7 @@ class Health:
         are = "partition is" if len(self.out_of_sync) == 1 else "partitions are"
         text = f"{len(self.out_of_sync)} {are} out of sync ({_first(self.out_of_sync)})"
         if self.under_min_isr:
-            text += f"; {len(self.under_min_isr)} below {_MIN_ISR} ({_first(self.under_min_isr)})"
+            text += f"; {len(self.under_min_isr)} below {MIN_INSYNC} ({_first(self.under_min_isr)})"
         return text
 
 
@@ -110,12 +109,12 @@ def read_min_isr(admin: RetryingAdmin, topics: Iterable[str]) -> dict[str, int]:
 
     def read(some: Sequence[str]) -> dict[str, int]:
         kind = ConfigResourceType.TOPIC
-        resources = [ConfigResource(kind, topic, {_MIN_ISR: None}) for topic in some]
+        resources = [ConfigResource(kind, topic, {MIN_INSYNC: None}) for topic in some]
         described = admin.client.describe_configs(resources, config_filter="all")
         return {
-            topic: int(configs[_MIN_ISR]["value"])
+            topic: int(configs[MIN_INSYNC]["value"])
             for topic, configs in described.get("topic", {}).items()
-            if _MIN_ISR in configs
+            if MIN_INSYNC in configs
         }
 
     found: dict[str, int] = {}
