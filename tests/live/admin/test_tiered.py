@@ -91,6 +91,16 @@ def skipping(brokers: Iterable[int]) -> FakeCluster:
     return cluster
 
 
+def test_min_insync_replicas() -> None:
+    cluster = FakeCluster({("t", 0): (1, 2)}, [1, 2])
+    taken = take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep)
+    assert "min_insync_replicas" not in taken.to_json()  # Kafka's default
+    cluster.min_insync_replicas = 2
+    taken = take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep)
+    assert taken.to_json()["min_insync_replicas"] == {"t": 2}
+    assert taken.cluster().min_insync_replicas == {"t": 2}
+
+
 def test_marks_and_limits() -> None:
     cluster = skipping([2])
     taken = take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep)

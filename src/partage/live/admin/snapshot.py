@@ -33,7 +33,8 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from partage.cluster.kafka_tools import LOCAL_RETENTION, TIERED, local_bytes
+from partage.cluster.kafka_tools import LOCAL_RETENTION, TIERED, local_bytes, min_insync
+from partage.cluster.min_insync import MIN_INSYNC
 from partage.errors import PartageError
 from partage.live.admin.connection import (
     alive_brokers,
@@ -74,6 +75,8 @@ _SKIPPED = (
     f"with remote storage ({_SKIPS_TIERED}): moves to them copy less than their sizes"
 )
 
+_SETTINGS = f"their remote storage and {MIN_INSYNC}"
+
 _TRIES = 5
 
 _METADATA_DELAY_SECONDS = 0.3
@@ -91,7 +94,8 @@ def take_snapshot(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Snapshot:
     """The cluster as it is now, with groups and throttles unless they are left out; without
-    throttles, which topics have remote storage is left out, too: both are settings of topics.
+    throttles, which topics have remote storage and min.insync.replicas are left out, too: all are
+    settings of topics.
 
     Raises what kafka-python raises, PartageError where reassignments begin or end all the time,
     and, if the snapshot must be ``complete``, where Kafka may hide topics.
@@ -108,13 +112,14 @@ def take_snapshot(
     brokers, partitions = _with_log_dirs(admin, brokers, partitions, warnings)
     configured = Throttles()
     tiered: dict[str, int | None] = {}
+    least: dict[str, int] = {}
     if throttles:
         progress("throttles")
         alive = [one.id for one in brokers if one.alive]
         topics = sorted({one.topic for one in partitions})
         configured = read_throttles(admin, alive, topics, warnings)
         progress("remote storage")
-        tiered = read_tiered(admin, topics, warnings)
+        tiered, least = read_topic_settings(admin, topics, warnings)
         skipping = _set_to(admin, alive, _SKIPS_TIERED, "true", warnings) if tiered else []
         if skipping and skipping == alive:
             copied = not_uploaded(
@@ -139,6 +144,7 @@ def take_snapshot(
         partitions=partitions,
         throttles=configured,
         tiered=tiered,
+        min_insync_replicas=least,
         groups=found,
         closest_replica=closest,
         warnings=tuple(warnings),
@@ -232,23 +238,28 @@ def read_throttles(
     return found
 
 
-def read_tiered(
+def read_topic_settings(
     admin: KafkaAdminClient, topics: Sequence[str], warnings: list[str]
-) -> dict[str, int | None]:
+) -> tuple[dict[str, int | None], dict[str, int]]:
     """Topics with remote storage, and the most bytes of a partition that stay on a broker, None
-    where there is no limit. What cannot be read becomes a warning."""
-    found: dict[str, int | None] = {}
+    where there is no limit; and min.insync.replicas of topics where it is above 1, Kafka's default.
+    What cannot be read becomes a warning."""
+    tiered: dict[str, int | None] = {}
+    least: dict[str, int] = {}
+    keys = (TIERED, *LOCAL_RETENTION, MIN_INSYNC)
 
     def ask(some: Sequence[str]) -> dict[str, dict[str, str]]:
-        return _configured(admin, ConfigResourceType.TOPIC, some, (TIERED, *LOCAL_RETENTION))
+        return _configured(admin, ConfigResourceType.TOPIC, some, keys)
 
     for part in chunks(topics, CHUNK):
-        with _or_warning(warnings, f"topics from {part[0]} on: their remote storage"):
+        with _or_warning(warnings, f"topics from {part[0]} on: {_SETTINGS}"):
             unknown = (kafka_errors.UnknownTopicOrPartitionError,)
             for topic, settings in ask_together_or_singly(ask, part, unknown).items():
                 if settings.get(TIERED) == "true":
-                    found[topic] = local_bytes(settings)
-    return found
+                    tiered[topic] = local_bytes(settings)
+                if (number := min_insync(settings)) > 1:
+                    least[topic] = number
+    return tiered, least
 
 
 def _set_to(

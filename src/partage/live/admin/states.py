@@ -155,6 +155,7 @@ class Snapshot:
     """A cluster at one moment.
 
     - ``tiered``: topics with remote storage, and the most bytes that stay of a partition on brokers
+    - ``min_insync_replicas``: of topics where it is above 1
     - ``closest_replica``: consumers with a rack read from the closest replica (KIP-392)
     - ``measured``: seconds and number of samples of the rates, if they were measured
     - ``warnings``: what could not be read, and what a plan does not count
@@ -171,6 +172,7 @@ class Snapshot:
     measured: tuple[float, int] | None = None
     tiered: dict[str, int | None] = field(default_factory=dict)
     closest_replica: bool = False
+    min_insync_replicas: dict[str, int] = field(default_factory=dict)
 
     def with_rates(self, rates: MeasuredRates) -> Snapshot:
         """The same snapshot with rates of its partitions."""
@@ -209,6 +211,7 @@ class Snapshot:
             **self._measured_json(),
             **self._clients_json(),
             **self._tiered_json(),
+            **self._min_insync_json(),
             "brokers": [
                 {
                     "id": one.id,
@@ -288,6 +291,10 @@ class Snapshot:
             for topic, most in sorted(self.tiered.items())
         }
         return {"tiered_topics": marks} if marks else {}
+
+    def _min_insync_json(self) -> dict[str, Any]:
+        least = dict(sorted(self.min_insync_replicas.items()))
+        return {"min_insync_replicas": least} if least else {}
 
     def _measured_json(self) -> dict[str, Any]:
         if self.measured is None:
