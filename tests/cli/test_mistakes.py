@@ -130,6 +130,32 @@ def test_a_description_with_replicas_out_of_sync(run: Run, tmp_path: Path) -> No
     assert "sync" not in str(warnings(run, "described.txt"))
 
 
+def test_warnings_are_printed_once(run: Run, tmp_path: Path) -> None:
+    value = {
+        "brokers": [{"id": broker, "alive": broker != 2} for broker in (1, 2, 3)],
+        "partitions": [{"topic": "t", "partition": p, "replicas": [1, 2]} for p in (0, 2)],
+    }
+    Path("dead.json").write_text(json.dumps(value))
+    said = warnings(run, "dead.json")
+    assert [one.split(":")[0] for one in said] == [
+        "the input lacks 1 partition (t-1)",
+        "broker 2 is dead",
+    ]
+    for command in ("plan", "compare"):
+        assert run(command, "dead.json", "--json").json["warnings"] == said
+        ended = run(command, "dead.json")
+        assert ended.out.count("broker 2 is dead: 2 replicas move") == 1
+        assert ended.out.count("the input lacks 1 partition") == 1
+    assert Path("warned/report.html").read_text().count("broker 2 is dead") >= 1
+    for broker in value["brokers"]:
+        broker["alive"] = True
+    value["partitions"].pop()
+    Path("alive.json").write_text(json.dumps(value))
+    for command in ("plan", "compare"):
+        assert "warnings" not in run(command, "alive.json", "--json").json
+        assert "Warnings" not in run(command, "alive.json").out
+
+
 def test_a_broker_in_a_new_rack(run: Run, grown: str) -> None:
     wanted = "broker 10 is in a new rack, z (existing: a, b, c)"
     assert wanted in warnings(run, grown, "--add-broker", "10:z", "--add-broker", "11:a")

@@ -37,11 +37,12 @@ class Comparison:
     """The strategies by name: the plan of each, or the reason why it has none.
 
     ``deterministic``: for each strategy with a plan, whether input in another order gives the same
-    bytes of plan.json; empty if that was not measured.
+    bytes of plan.json; empty if that was not measured. ``warnings``: of the problem, for all.
     """
 
     plans: Mapping[str, Plan | str]
     deterministic: Mapping[str, bool] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The value that ``partage compare --json`` prints."""
@@ -55,7 +56,8 @@ class Comparison:
                     "deterministic": self.deterministic.get(name),
                 }
                 for name, answer in self.plans.items()
-            }
+            },
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
 
     def to_pandas(self) -> Any:

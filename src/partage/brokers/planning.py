@@ -117,7 +117,8 @@ def compare(cluster: Cluster, request: CompareRequest) -> Comparison:
     """
     problem = posed(cluster, request.options, request.profile)
     answers = solve_with_each(problem, request.strategies, request.progress)
-    return Comparison(answers, deterministic(problem, answers, request.progress))
+    measured = deterministic(problem, answers, request.progress)
+    return Comparison(answers, measured, tuple(problem.warnings))
 
 
 @takes(PlanRequest)

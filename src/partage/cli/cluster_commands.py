@@ -94,7 +94,8 @@ def plan(
     changes = bool(len(made.changed))
     if json:
         extra = {} if reasons is None else {"explain": reasons.to_json()}
-        output.print_json(made.figures | extra)
+        warnings = {"warnings": list(made.warnings)} if made.warnings else {}
+        output.print_json(made.figures | warnings | extra)
     else:
         from partage.report.plan_tables import print_plan
 
@@ -143,7 +144,8 @@ def compare(
         source = cluster_or_running(cluster, loads.sizes, bootstrap_server, command_config)
         problem = problem_of(source, options, loads)
         answers = solve_with_each(problem, strategies, progress)
-        found = Comparison(answers, deterministic(problem, answers, progress)).to_json()
+        same = deterministic(problem, answers, progress)
+        found = Comparison(answers, same, tuple(problem.warnings)).to_json()
     for figures in found["strategies"].values():
         if "cannot" in figures:
             from partage.cli.spelling import spelled

@@ -32,22 +32,27 @@ class StrategyFigures(PlanFigures, frozen=True):
 
 class _CompareFile(msgspec.Struct):
     strategies: dict[str, StrategyFigures]
+    warnings: list[str] = []
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Figures of the strategies that found a plan, and the reasons of the others."""
+    """Figures of the strategies that found a plan, the reasons of the others, and the warnings that
+    concern all."""
 
     plans: dict[str, StrategyFigures]
     cannot: dict[str, str]
+    warnings: list[str]
 
 
 def comparison_of(compare: Mapping[str, Any], where: str = COMPARE) -> Comparison:
     """The output of ``partage compare --json``. Raises InputError for anything else."""
-    strategies = check_json(compare, _CompareFile, where).strategies
+    file = check_json(compare, _CompareFile, where)
+    strategies = file.strategies
     return Comparison(
         plans={name: row for name, row in strategies.items() if row.cannot is None},
         cannot={name: row.cannot for name, row in strategies.items() if row.cannot is not None},
+        warnings=file.warnings,
     )
 
 

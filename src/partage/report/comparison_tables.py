@@ -55,6 +55,8 @@ def print_compare(compare: Mapping[str, Any], console: Console, verbose: bool = 
         printing.legend(console, "green: the best of its column; bold: proven optimal")
         if left_out := [column.name for column in every if column not in shown]:
             printing.note(console, f"Not shown: {'; '.join(left_out)}: see compare --verbose.")
+    printing.bullets(console, "Warnings", comparison.warnings, "yellow", "--json")
+    if plans:
         console.print()
         console.print(Text(_answer(plans), "bold"))
 

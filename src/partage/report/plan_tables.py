@@ -7,7 +7,7 @@ are ``Text``, never markup.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -24,7 +24,6 @@ from partage.report.view.resources import (
     zones_note,
 )
 
-_LINES = 8
 _MARKS = "✓ holds or is the best possible; ◆ limited by an option, or not proven; ✗ does not hold"
 _COLOURS = (
     "green: nearer to the fair share than before, or no more if a broker fails; yellow: worse"
@@ -54,10 +53,10 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
     if plan.failure_aim:
         printing.note(console, plan.failure_aim)
     gaps = [] if plan.figures.optimal else [f"{name}: {value}" for name, value in plan.gaps]
-    _list(console, "Limiting constraints", plan.file.binding, "yellow")
-    _list(console, "Gaps to the lower bounds", gaps, "yellow")
-    _list(console, "Measurements", plan.file.loads, "dim")
-    _list(console, "Warnings", plan.warnings, "yellow")
+    printing.bullets(console, "Limiting constraints", plan.file.binding, "yellow")
+    printing.bullets(console, "Gaps to the lower bounds", gaps, "yellow")
+    printing.bullets(console, "Measurements", plan.file.loads, "dim")
+    printing.bullets(console, "Warnings", plan.warnings, "yellow")
     console.print()
     _heading(plan, console)
     if not plan.minimal:
@@ -116,14 +115,3 @@ def _criteria(plan: View) -> Table:
             Text(criterion.note),
         )
     return table
-
-
-def _list(console: Console, title: str, lines: Sequence[str], style: str) -> None:
-    if not lines:
-        return
-    console.print()
-    console.print(Text(title, style="bold"))
-    for line in lines[:_LINES]:
-        printing.bullet(console, Text("•", style=style), Text(line))
-    if len(lines) > _LINES:
-        console.print(Text(f"   and {len(lines) - _LINES} more, in plan.json", style="dim"))

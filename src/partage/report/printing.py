@@ -22,6 +22,7 @@ from partage.printable import is_printable, printable
 from partage.units import listed
 
 _NAMES = 8
+_LINES = 8
 
 
 class PrintableConsole(Console):
@@ -136,6 +137,20 @@ def bullet(console: Console, sign: Text, line: Text, indent: int = 1) -> None:
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_row(sign, line)
     console.print(Padding(grid, (0, 0, 0, indent), expand=False))
+
+
+def bullets(
+    console: Console, title: str, lines: Sequence[str], style: str, more_in: str = "plan.json"
+) -> None:
+    """Print some lines under their title, if there are any, and where the others are."""
+    if not lines:
+        return
+    console.print()
+    console.print(Text(title, style="bold"))
+    for line in lines[:_LINES]:
+        bullet(console, Text("•", style=style), Text(line))
+    if len(lines) > _LINES:
+        console.print(Text(f"   and {len(lines) - _LINES} more, in {more_in}", style="dim"))
 
 
 def remark(text: str, console: Console) -> None:
