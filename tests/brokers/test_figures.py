@@ -16,6 +16,7 @@ from partage.brokers.figures import (
     Placement,
     changed_rows,
     co_held,
+    deleted_replicas,
     new_replicas,
     next_live,
     rack_violations,
@@ -300,3 +301,8 @@ def test_figures_of_any_cluster(value: dict[str, Any]) -> None:
     if survivors:
         assert found["leaders_after_failure"]["max"] == max(survivors)
         assert found["leaders_after_failure"]["ideal"] <= max(survivors)
+
+
+def test_deleted_replicas_are_those_by_which_lists_get_shorter() -> None:
+    # shorter, longer, as long: what one partition gains makes up for no other
+    assert deleted_replicas([3, 2, 3, 4], [2, 4, 3, 1]).tolist() == [1, 0, 0, 3]

@@ -142,3 +142,39 @@ def test_it_shows_itself_in_a_line_and_as_a_table() -> None:
     assert repr(partage.plan(uneven_racks())) == (
         "<Plan of 173 moves (the proven minimum) in 34 waves: 54 to 81 replicas per broker>"
     )
+
+
+def test_deleted_replicas_are_counted_where_there_are_any() -> None:
+    """Two partitions lose a replica: one on a dead broker, one that moves another, too."""
+    brokers = [{"id": b, "alive": b != 4} for b in (1, 2, 3, 4, 5)]
+    rows = [
+        {"topic": topic, "partition": 0, "replicas": replicas, "size_bytes": 10}
+        for topic, replicas in (("dead", [1, 2, 4]), ("moved", [4, 1, 2]), ("raised", [3]))
+    ]
+    lists = {"dead": [1, 2], "moved": [1, 5], "raised": [3, 5]}
+    given = {
+        "version": 1,
+        "partitions": [{"topic": t, "partition": 0, "replicas": r} for t, r in lists.items()],
+    }
+    cluster = partage.Cluster.from_json({"brokers": brokers, "partitions": rows})
+    plan = partage.plan(cluster, reassignment=given)
+    assert (plan.moves, plan.replicas_deleted) == (2, 2)
+    assert plan.figures["replicas_deleted"] == 2
+    assert plan.figures["partitions_with_fewer_replicas"] == 2
+    assert repr(plan).startswith("<Plan of 2 moves (not proven minimal) and 2 replicas deleted in ")
+    by_wave = [wave["replicas_deleted"] for wave in plan.document()["waves"]]
+    assert len(by_wave) == len(plan.waves)
+    assert sum(by_wave) == 2
+
+
+def test_a_plan_that_deletes_nothing_does_not_mention_it() -> None:
+    """A dead broker's replicas are replaced."""
+    value = uneven_racks().to_json()
+    value["brokers"][0]["alive"] = False
+    plan = partage.plan(partage.Cluster.from_json(value))
+    assert plan.moves
+    assert plan.replicas_deleted == 0
+    text = json.dumps(plan.document())
+    assert "deleted" not in text
+    assert "fewer_replicas" not in text
+    assert "deleted" not in repr(plan)

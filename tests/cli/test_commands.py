@@ -27,6 +27,9 @@ FIGURES = {
     *("rack_violations", "topic_spread", "bytes_max_over_mean", "leader_changes"),
     *("settled", "waves", "waves_lower_bound", "seconds", "binding", "gaps"),
 }
+DELETED = {"replicas_deleted", "partitions_with_fewer_replicas"}
+"""Only where a plan deletes replicas."""
+
 EXAMPLE_OPTIONS = [
     (),
     ("--add-broker", "10:a", "--add-broker", "11:c"),
@@ -51,7 +54,7 @@ def test_plan_prints_one_json_object(run: Run, grown: str, options: tuple[str, .
     assert ended.code == 0
     assert ended.err == ""
     figures = ended.json
-    assert set(figures) == FIGURES
+    assert set(figures) == FIGURES | (DELETED if "--replication-factor" in options else set())
     assert figures["rack_violations"] >= 0
     assert figures["moves"] >= figures["moves_lower_bound"]
     assert len(figures["replicas_per_broker"]) == len(figures["leaders_per_broker"]) == 2
@@ -77,6 +80,28 @@ def test_the_numbers_of_the_grown_cluster(run: Run, grown: str) -> None:
     assert figures["optimal"] is True
     assert figures["replicas_per_broker"] == [54, 54]
     assert figures["leaders_per_broker"] == [18, 18]
+
+
+LOWERED = ("--topics", "sarama", "--replication-factor", "2", "--max-moves", "0")
+
+
+def test_a_plan_says_how_many_replicas_it_deletes(run: Run, grown: str) -> None:
+    figures = run("plan", grown, *LOWERED, "--json").json
+    assert set(figures) == FIGURES | DELETED
+    assert (figures["moves"], figures["replicas_deleted"]) == (0, 6)
+    assert figures["partitions_with_fewer_replicas"] == 6
+    text = run("plan", grown, *LOWERED).out
+    assert "No replica moves: the plan deletes 6 replicas of 6 partitions in 1 wave." in text
+    assert "486 replicas        480 replicas        deletes 6 replicas of 6 partitions" in text
+    compared = run("compare", grown, *LOWERED, "--strategy", "exact")
+    assert compared.out.count("6 replicas deleted.") == 1
+
+
+def test_the_picture_of_a_plan_says_how_many_replicas_it_deletes(
+    run: Run, grown: str, tmp_path: Path
+) -> None:
+    assert run("plan", grown, *LOWERED, "--picture", "plan.svg").code == 0
+    assert "exact: 0 moves, 6 replicas deleted" in (tmp_path / "plan.svg").read_text()
 
 
 def test_compare_prints_one_json_object(run: Run, grown: str) -> None:

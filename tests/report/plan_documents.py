@@ -319,6 +319,20 @@ def small(**more: Any) -> Document:
     return document(SMALL_FLEET, SMALL, **more)
 
 
+def deleting(**more: Any) -> Document:
+    """Of three partitions two lose a replica, one of which also moves one; keyword arguments as for
+    ``document``."""
+    rows = [
+        ("t", 0, [1, 2, 3], [1, 2]),
+        ("t", 1, [2, 3, 1], [3, 4]),
+        ("u", 0, [1, 2], [2, 1]),
+    ]
+    made = document([broker(n) for n in (1, 2, 3, 4)], rows, waves=1, **more)
+    made["figures"]["after"] |= {"replicas_deleted": 2, "partitions_with_fewer_replicas": 2}
+    made["waves"][0]["replicas_deleted"] = 2
+    return made
+
+
 def unchanged() -> Document:
     """A plan that changes nothing."""
     rows = [("t", i, [1 + i % 3, 1 + (i + 1) % 3]) for i in range(6)]

@@ -259,6 +259,35 @@ def test_search_filter_order_and_pages_of_the_changes(visit, grown):
         assert "8" in row.locator("td").nth(0).inner_text() + row.locator("td").nth(1).inner_text()
 
 
+def test_a_row_says_what_is_deleted(visit):
+    text = render(documents.deleting(sizes=[10, 20, 30]))
+    cells = {
+        "t-0": ["123", "12", "0", "1", "nothing"],
+        "t-1": ["231", "34", "1", "1", "20 B"],
+        "u-0": ["12", "21", "0", "0", "order only"],
+    }
+
+    def rows(page):
+        return {
+            row.locator("th").inner_text(): [
+                re.sub(r"(?<=\d)\s+(?=\d)", "", cell)
+                for cell in row.locator("td").all_inner_texts()
+            ]
+            for row in page.locator("#rows tr").all()
+        }
+
+    page = visit(text)
+    assert rows(visit(text, script=False)) == rows(page) == cells
+    assert page.locator("h1").inner_text().endswith("the plan deletes 2 replicas of 2 partitions.")
+    for kind, found in (("moves", {"t-1"}), ("deletes", {"t-0", "t-1"}), ("order", {"u-0"})):
+        page.locator("#kind").select_option(kind)
+        assert set(rows(page)) == found
+    page.locator("#rows button").click()
+    assert page.locator("#rows .why td").get_attribute("colspan") == "6"
+    heads = page.locator("#waves-table th[scope=col]").all_inner_texts()
+    assert heads[1:5] == ["Partitions", "Moves", "Deleted", "To copy"]
+
+
 EXPLAINED = [
     ({}, 4),
     pytest.param({}, 0, marks=pytest.mark.long),

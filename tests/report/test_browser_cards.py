@@ -34,6 +34,9 @@ def print_topics(to):
 PAGES = {
     "bundled": lambda: render(partage.plan(bundled.grown(), throttle="50MB").document()),
     "without a throttle": lambda: render(partage.plan(bundled.grown()).document()),
+    "deleting": lambda: render(
+        partage.plan(bundled.grown(), replication_factor=2, throttle="50MB").document()
+    ),
     "limited": lambda: render(documents.grown(), documents.comparison(), documents.measurement()),
     "assign": lambda: page(
         "assign",

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from partage.report.comparison import COLUMNS, LOADS, comparison_of
+from partage.report.comparison import COLUMNS, columns, comparison_of
 from partage.report.comparison_tables import print_compare
 from tests.report import plan_documents as documents
 
@@ -31,14 +31,14 @@ def test_one_table_shows_what_decides():
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", range(40, 150, 5))
 def test_a_wider_terminal_shows_no_less(width):
-    narrow, wide = (
-        printed(documents.comparison(), width=columns).splitlines() for columns in (width, 160)
-    )
+    comparison = documents.comparison()
+    narrow, wide = (printed(comparison, width=wide).splitlines() for wide in (width, 160))
     (row,) = (line.split() for line in narrow if "rack-greedy" in line)
     (full,) = (line.split() for line in wide if "rack-greedy" in line)
     assert set(row) <= set(full)
     assert max(cell_len(line.rstrip()) for line in narrow) <= width
-    names = {column.name for column in COLUMNS if column.group != LOADS}
+    known = columns(comparison_of(comparison).plans.values())
+    names = {column.name for _, part in known for column in part}
     notes = " ".join(" ".join(narrow).split()).partition("Not shown: ")[2]
     notes = notes.partition("see compare")[0]
     hidden = {name for name in names if f"{name};" in notes or f"{name}:" in notes}
@@ -157,3 +157,16 @@ def test_a_plan_that_breaks_racks_has_no_ratio_of_moves():
     (exact, *_) = (line for line in printed(comparison).splitlines() if "exact  " in line)
     assert "✗" not in exact
     assert "124/124" in exact
+
+
+def test_deleted_replicas_are_a_column_and_part_of_the_cost():
+    comparison = documents.comparison()
+    for row in comparison["strategies"].values():
+        if "cannot" not in row:
+            row["replicas_deleted"] = 1_620
+    text = printed(comparison)
+    (row,) = (line.split() for line in text.splitlines() if "rack-greedy" in line)
+    assert row[1:5] == ["54–81", "0", "133/124", "1,620"]
+    assert "deleted: replicas that are not replaced" in " ".join(text.split())
+    assert text.endswith("124 moves, 856 GB to copy, 1,620 replicas deleted.\n")
+    assert "deleted" not in printed(documents.comparison(), verbose=True)

@@ -70,6 +70,23 @@ def test_pending_changes(plan: ExecutionPlan) -> None:
     ]
 
 
+def test_pending_changes_that_delete_replicas() -> None:
+    changes = {
+        ("t", 0): Change("t", 0, (1, 2, 3), (1, 2), 5_000_000),
+        ("t", 1): Change("t", 1, (1, 2), (1, 2, 3), 5_000_000),
+        ("t", 2): Change("t", 2, (1, 2, 3), (4, 1), 5_000_000),
+    }
+    original = {key: change.origin for key, change in changes.items()}
+    plan = ExecutionPlan("plan", None, changes, (tuple(changes),), original)
+    waiting = dict.fromkeys(changes, MoveStatus.WAITING)
+    text = printed(print_pending_changes, plan, waiting, None, [])
+    assert text.startswith(
+        "Will change 3 partitions in 1 wave: 2 new replicas, 2 replicas deleted, 10.0 MB to copy\n"
+    )
+    back = printed(print_pending_changes, plan.reversed(), waiting, None, [])
+    assert "3 new replicas, 1 replica deleted, 15.0 MB to copy" in back
+
+
 def test_progress() -> None:
     update = ProgressUpdate(2, 9, 3, 10**9, 4 * 10**9, 5 * 10**7, 60)
     assert progress_line(update) == (

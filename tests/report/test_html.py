@@ -322,6 +322,15 @@ def test_durations_have_one_format(grown):
     assert not re.search(r"\d:\d\d|h:min", shown)
 
 
+def test_deleted_replicas_are_a_key_figure_where_there_are_any():
+    (deleted,) = (t for t in tiles(view(documents.deleting())) if t.label == "Replicas deleted")
+    assert (deleted.value, deleted.note) == ("2", "of 2 partitions, not replaced")
+    page = render(documents.grown())
+    shown = re.sub(r"(?s)<(script|style).*?</\1>", "", page)
+    assert "eleted" not in shown
+    assert "deletes" not in shown
+
+
 def test_every_key_figure_has_a_meaning():
     for document in (documents.grown(), documents.unchanged(), documents.small()):
         assert all(tile.note or tile.before for tile in tiles(view(document)))

@@ -37,6 +37,7 @@ def plans():
         "60 brokers": many,
         "long names": long_names,
         "unchanged": documents.unchanged(),
+        "deleting": documents.deleting(),
     }
 
 
@@ -97,3 +98,22 @@ def test_fair_shares_of_unequal_brokers_are_a_range():
     shown = printed(documents.document([broker(1), broker(2, capacity=2)], rows))
     (line,) = (line for line in shown.splitlines() if "fair share" in line)
     assert line.split()[:3] == ["fair", "share", "3.0–6.0"]
+
+
+def test_waves_show_what_they_delete_where_the_plan_deletes_anything():
+    lines = [line.split() for line in printed(documents.deleting()).splitlines()]
+    start = next(i for i, words in enumerate(lines) if words[:2] == ["wave", "partitions"])
+    head, row = lines[start], lines[start + 2]
+    assert head[:4] == ["wave", "partitions", "moves", "deleted"]
+    assert row[:4] == ["waves/001.json", "3", "1", "2"]
+    assert "deleted" not in printed(documents.grown())
+
+
+def test_the_rest_of_many_waves_is_summed_up_with_what_it_deletes():
+    document = documents.grown()
+    document["partitions"]["after"][0].pop()
+    waves = document["waves"] = documents.random_plan(waves=12)["waves"]
+    for wave in waves:
+        wave |= {"replicas_deleted": 2, "brokers": None}
+    (row,) = (line.split() for line in printed(document).splitlines() if "5 more" in line)
+    assert row[4] == "10"

@@ -320,6 +320,17 @@ def new_replicas(before: Cluster, after: Cluster) -> tuple[Ints, Ints]:
     return row, after.replicas[row, column]
 
 
+def deleted_replicas(before: npt.ArrayLike, after: npt.ArrayLike) -> Ints:
+    """[P] replicas that a plan deletes: by how many each replica list gets shorter.
+
+    ``before``, ``after`` [P]: lengths of the lists. A replica that a new one replaces moves and is
+    not counted, also where its broker is dead or removed. A list that gets longer deletes nothing
+    and makes up for no other one. Of a list that gets shorter, replicas on dead brokers count, too:
+    Kafka deletes them when the broker is back.
+    """
+    return np.asarray(np.maximum(np.asarray(before) - np.asarray(after), 0), dtype=np.int64)
+
+
 def kept_log_dirs(before: Cluster, after: Cluster) -> Ints:
     """[P, R] of ``after``: the log dirs in ``before`` of replicas that are on their broker in both,
     -1 for others."""

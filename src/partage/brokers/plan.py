@@ -20,7 +20,13 @@ from msgspec.structs import asdict
 
 from partage.brokers import directory, plan_file
 from partage.brokers.budget import TOLERANCE, fair_window
-from partage.brokers.figures import Placement, changed_rows, moved_log_dirs, new_replicas
+from partage.brokers.figures import (
+    Placement,
+    changed_rows,
+    deleted_replicas,
+    moved_log_dirs,
+    new_replicas,
+)
 from partage.brokers.option_values import RESOURCES
 from partage.brokers.options import EXACT, PlanOptions
 from partage.brokers.problem import Problem, Rates, keeps_rules
@@ -136,6 +142,16 @@ class Plan:
         return int(self.before.copied[rows].sum())
 
     @property
+    def replicas_deleted(self) -> int:
+        """Replicas that are deleted and not replaced, because a replication factor is lowered."""
+        return int(self._deleted.sum())
+
+    @cached_property
+    def _deleted(self) -> Ints:
+        """[P] replicas of each partition that are deleted."""
+        return deleted_replicas(self.before.replication_factor, self.after.replication_factor)
+
+    @property
     def leader_changes(self) -> int:
         """Partitions whose preferred leader changes."""
         return self.leaders_other_than(self.before)
@@ -165,6 +181,7 @@ class Plan:
             **self._placement_figures(self.after),
             "leaders_after_failure": {"max": failure.value, "ideal": failure.bound},
             **self._log_dir_figures(),
+            **self._deletion_figures(),
             "leader_changes": self.leader_changes,
             "settled": self.settled,
             "waves": len(self.waves),
@@ -187,6 +204,15 @@ class Plan:
             found |= {"moves": moves, "bytes_moved": stage.value}
             found |= {"bytes_moved_lower_bound": stage.bound}
         return {"log_dirs": found} if found else {}
+
+    def _deletion_figures(self) -> dict[str, int]:
+        """How many replicas of how many partitions are deleted, where any are."""
+        if not self.replicas_deleted:
+            return {}
+        return {
+            "replicas_deleted": self.replicas_deleted,
+            "partitions_with_fewer_replicas": int(np.count_nonzero(self._deleted)),
+        }
 
     @cached_property
     def figures_before(self) -> dict[str, Any]:
@@ -337,6 +363,7 @@ class Plan:
             "bytes_in": None if wave.bytes_in is None else wave.bytes_in.tolist(),
             "bytes_out": None if wave.bytes_out is None else wave.bytes_out.tolist(),
             **self._between_log_dirs(wave),
+            **self._deleted_in(wave),
         }
 
     @cached_property
@@ -348,6 +375,12 @@ class Plan:
         if not self._moves_log_dirs:
             return {}
         return {"log_dir_moves": wave.log_dir_moves, "log_dir_bytes": wave.log_dir_bytes}
+
+    def _deleted_in(self, wave: Wave) -> dict[str, int]:
+        """How many replicas a wave deletes, where the plan deletes any."""
+        if not self.replicas_deleted:
+            return {}
+        return {"replicas_deleted": int(self._deleted[wave.rows].sum())}
 
     @uncollected()
     def files(self) -> dict[str, str]:
@@ -440,10 +473,11 @@ class Plan:
         least, most = figures["replicas_per_broker"]
         counts = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         proof = "the proven minimum" if self.moves == self.lower_bound else "not proven minimal"
-        return (
-            f"{plural(self.moves, 'move')} ({proof}) in {plural(len(self.waves), 'wave')}: "
-            f"{counts} replicas per broker"
-        )
+        deleted = self.replicas_deleted
+        changes = f"{plural(self.moves, 'move')} ({proof})"
+        changes += f" and {plural(deleted, 'replica')} deleted" if deleted else ""
+        waves = plural(len(self.waves), "wave")
+        return f"{changes} in {waves}: {counts} replicas per broker"
 
     def _repr_html_(self) -> str:
         columns = self._table("brokers")

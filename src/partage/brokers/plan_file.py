@@ -193,6 +193,8 @@ class PlanFigures(msgspec.Struct, frozen=True):
     bytes_moved_lower_bound: Int64 | None = None
     optimal: bool = False
     log_dirs: LogDirFigures | None = None
+    replicas_deleted: Int64 | None = None
+    partitions_with_fewer_replicas: Int64 | None = None
     leader_changes: Int64 | None = None
     settled: bool = False
     waves: Int64 | None = None
@@ -240,8 +242,9 @@ class Certificate(msgspec.Struct, frozen=True):
 
 
 class PlanWave(msgspec.Struct, frozen=True):
-    """A wave. ``bytes`` is None where sizes are unknown, ``seconds`` without a throttle, and what
-    changes its log dir where the plan moves nothing there.
+    """A wave. ``bytes`` is None where sizes are unknown, ``seconds`` without a throttle, what
+    changes its log dir where the plan moves nothing there, and ``replicas_deleted`` where the plan
+    deletes none.
 
     Older plans lack the load: one entry per broker that receives or sends (``brokers``: ids)."""
 
@@ -257,6 +260,7 @@ class PlanWave(msgspec.Struct, frozen=True):
     bytes_out: list[Int64] | None = None
     log_dir_moves: Int64 | None = None
     log_dir_bytes: Int64 | None = None
+    replicas_deleted: Int64 | None = None
 
     @property
     def to_copy(self) -> int | None:

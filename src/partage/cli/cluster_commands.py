@@ -88,6 +88,8 @@ def plan(
         from partage.report.pictures import placement_svg
 
         title = f"{made.figures['strategy']}: {plural(made.moves, 'move')}"
+        if made.replicas_deleted:
+            title += f", {plural(made.replicas_deleted, 'replica')} deleted"
         return placement_svg(made.before, made.after, title)
 
     output.write_picture(picture, draw)

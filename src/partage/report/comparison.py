@@ -236,6 +236,14 @@ COLUMNS: tuple[Column, ...] = (
         "proven lower bound on the moves of any plan as balanced as this one, and on the waves "
         "for these moves",
     ),
+    Column(
+        PLACEMENT,
+        "replicas deleted",
+        "deleted",
+        8,
+        lambda row: units.count(row.replicas_deleted),
+        means="deleted: replicas that are not replaced",
+    ),
     Column(PLACEMENT, "bytes to copy", "to\ncopy", 5, lambda row: units.size(row.bytes_moved)),
     Column(
         PLACEMENT,

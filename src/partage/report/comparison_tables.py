@@ -70,6 +70,8 @@ def _answer(plans: Mapping[str, StrategyFigures]) -> str:
     cost = units.plural(first.moves or 0, "move")
     if first.bytes_moved is not None:
         cost += f", {units.size(first.bytes_moved)} to copy"
+    if first.replicas_deleted:
+        cost += f", {units.plural(first.replicas_deleted, 'replica')} deleted"
     if len(proven) == 1:
         return f"{proven[0]} is proven optimal: {cost}."
     return f"{printing.some(proven)} are proven optimal; {proven[0]}: {cost}."

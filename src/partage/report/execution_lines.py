@@ -39,12 +39,15 @@ def print_pending_changes(
     ``required``: bytes per second that replication takes on the busiest broker without any copying,
     by ``source``; ``cluster``: which one, its id and address.
     """
+    from partage.brokers.figures import deleted_replicas
     from partage.brokers.least_time import least_seconds
     from partage.live.execution.changes import received_bytes
 
     left = [plan.changes[key] for key, status in statuses.items() if status.value != "done"]
     moves = sum(len(change.adding) for change in left)
     between = sum(len(change.between_log_dirs) for change in left)
+    lengths = ([len(one.origin) for one in left], [len(one.target) for one in left])
+    deleted = int(deleted_replicas(*lengths).sum())
     sizes = [change.bytes_to_copy for change in left]
     size = None if None in sizes else sum(one or 0 for one in sizes)
     waves = sum(any(statuses[key].value != "done" for key in wave) for wave in plan.waves)
@@ -61,6 +64,7 @@ def print_pending_changes(
             f"Will {verb} {units.plural(len(left), 'partition')} in {units.plural(waves, 'wave')}: "
             f"{units.plural(moves, 'new replica')}, "
             + (f"{units.plural(between, 'replica')} to other log dirs, " if between else "")
+            + (f"{units.plural(deleted, 'replica')} deleted, " if deleted else "")
             + f"{units.size(size)} to copy"
             + (f" ({units.plural(done, 'partition')} done already)" if done else ""),
             "bold",

@@ -16,12 +16,15 @@ _LOAD_WAVES, _LOAD_BROKERS = 30, 8
 
 
 def wave_table(plan: View) -> tuple[str, Table]:
-    """Title and table of the waves; all after the first ones in one row."""
+    """Title and table of the waves; all after the first ones in one row. Where the plan deletes
+    replicas, a column has how many, and the columns are closer together for it."""
     title = units.plural(len(plan.waves), "wave")
     if plan.seconds is not None:
         title += f", about {units.duration(plan.seconds)}"
-    table = printing.table()
-    for heading in ("wave", "partitions", "moves", "to copy", "busiest broker", "time"):
+    deletes = plan.deleted > 0
+    table = printing.closer(printing.table()) if deletes else printing.table()
+    deleted = ["deleted"] if deletes else []
+    for heading in ("wave", "partitions", "moves", *deleted, "to copy", "busiest broker", "time"):
         table.add_column(heading, justify="left" if heading == "wave" else "right")
     shown = plan.waves if len(plan.waves) <= _WAVES else plan.waves[: _WAVES - 1]
     for wave in shown:
@@ -29,6 +32,7 @@ def wave_table(plan: View) -> tuple[str, Table]:
             Text(wave.file),
             units.count(wave.partitions),
             units.count(wave.moves),
+            *([units.count(wave.replicas_deleted)] if deletes else []),
             units.size(wave.to_copy),
             Text(busiest(plan, wave)),
             units.duration(wave.seconds),
@@ -39,6 +43,7 @@ def wave_table(plan: View) -> tuple[str, Table]:
             f"{len(rest)} more",
             units.count(sum(wave.partitions for wave in rest)),
             units.count(sum(wave.moves for wave in rest)),
+            *([units.count(_total([wave.replicas_deleted for wave in rest]))] if deletes else []),
             units.size(_total([wave.to_copy for wave in rest])),
             "",
             units.duration(_total([wave.seconds for wave in rest])),

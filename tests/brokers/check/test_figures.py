@@ -50,6 +50,23 @@ for _key in _COUNTED:
     TAMPERED[f"figures before: {_key}"] = figure("before", _key)
 for _key in (*_COUNTED, *_PLANNED):
     TAMPERED[f"figures after: {_key}"] = figure("after", _key)
+
+
+def of_deletion(change: Callable[[Files], None]) -> Callable[[Files], None]:
+    def forge(f: Files) -> None:
+        if "replicas_deleted" not in f.after:
+            not_here()
+        change(f)
+
+    return forge
+
+
+for _key in ("replicas_deleted", "partitions_with_fewer_replicas"):
+    TAMPERED[f"figures after: {_key}"] = of_deletion(figure("after", _key))
+    TAMPERED[f"figures after: {_key} hidden"] = of_deletion(lambda f, k=_key: f.after.pop(k))
+    TAMPERED[f"figures after: {_key} invented"] = lambda f, k=_key: f.after.update(
+        {k: f.after.get(k, 0) + 1}
+    )
 for _when in ("before", "after"):
     TAMPERED[f"figures {_when}: ideal"] = figure(_when, "leaders_after_failure", "ideal")
     for _inner in ("ideal", "offline"):

@@ -228,6 +228,21 @@ for _key in ("partitions", "moves", "bytes"):
 
 
 @TAMPERED.add
+def deleted_replicas_of_a_wave_forged(f: Files) -> None:
+    a_wave(f)
+    wave = f.plan["waves"][0]
+    wave["replicas_deleted"] = wave.get("replicas_deleted", 0) + 1
+
+
+@TAMPERED.add
+def deleted_replicas_of_a_wave_hidden(f: Files) -> None:
+    a_wave(f)
+    if "replicas_deleted" not in f.plan["waves"][0]:
+        not_here()
+    del f.plan["waves"][0]["replicas_deleted"]
+
+
+@TAMPERED.add
 def changes_denied(f: Files) -> None:
     f.plan["changes"] = not f.plan["changes"]
 

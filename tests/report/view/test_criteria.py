@@ -90,3 +90,11 @@ def test_proofs_under_a_budget(limit: str, bound: int, storage: str, moves: str)
     stages.insert(3, stage)
     notes = {c.key: c.note for c in view(document).criteria}
     assert (notes["storage"], notes["moves"]) == (storage, moves)
+
+
+def test_deletion_is_a_row_only_where_there_is_some():
+    *_, deletion = view(documents.deleting()).criteria
+    assert (deletion.name, deletion.rating) == ("Deletion", "none")
+    assert (deletion.before, deletion.after) == ("8 replicas", "6 replicas")
+    assert deletion.note == "deletes 2 replicas of 2 partitions"
+    assert "Deletion" not in {c.name for c in view(documents.small()).criteria}

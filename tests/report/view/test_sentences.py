@@ -92,3 +92,36 @@ def test_a_plan_that_changes_only_orders():
     rows = [("t", 0, [1, 2], [2, 1]), ("t", 1, [1, 2], [1, 2])]
     counted = view(documents.document([broker(1), broker(2)], rows))
     assert counted.headline == "No replica moves: 1 partition changes only the order of replicas."
+
+
+def test_a_plan_that_deletes_replicas_says_how_many():
+    moving = view(documents.deleting(sizes=[10, 20, 30]))
+    assert moving.headline == (
+        "1 replica moves (proven minimum): 20 B to copy in 1 wave, about <0.01 s; "
+        "the plan deletes 2 replicas of 2 partitions."
+    )
+    brokers = [broker(1), broker(2), broker(3)]
+    shorter, reordered = ("t", 0, [1, 2, 3], [2]), ("t", 1, [1, 2], [2, 1])
+    alone = view(documents.document(brokers, [shorter], waves=1))
+    assert alone.headline == (
+        "No replica moves: the plan deletes 2 replicas of 1 partition in 1 wave."
+    )
+    both = view(documents.document(brokers, [shorter, reordered]))
+    assert both.headline == (
+        "No replica moves: 1 partition changes only the order of replicas; "
+        "the plan deletes 2 replicas of 1 partition."
+    )
+    rates = view(documents.document(brokers, [shorter], rates=[5e6], options={"leaders": "rate"}))
+    assert rates.headline == (
+        "The busiest broker still leads 5.00 MB/s: the plan deletes 2 replicas of 1 partition."
+    )
+
+
+def test_between_log_dirs_and_deleted():
+    document = documents.document([broker(1), broker(2)], [("t", 0, [1, 2], [1])])
+    document["figures"]["after"]["log_dirs"] = {"moves": 1, "bytes_moved": 10}
+    document["certificate"]["stages"].append({"stage": "log dirs", "value": 10, "bound": 10})
+    assert view(document).headline == (
+        "No replica moves to another broker: 1 replica changes its log dir, 10 B to copy "
+        "(proven minimum); the plan deletes 1 replica of 1 partition."
+    )

@@ -64,11 +64,14 @@ def _differences(path: str, stated: Mapping[str, Any], counted: Mapping[str, Any
 
 
 def _plan_figures(plan: PlanColumns, gaps: dict[str, float]) -> dict[str, Any]:
-    """The figures that are not of one placement alone."""
+    """The figures that are not of one placement alone; None for those that the plan must lack."""
+    deleted = int(plan.deleted.sum())
     led_before, led_after = (plan.positions(one)[:, 0] for one in (plan.before, plan.after))
     figures = {
         "moves": plan.moves,
         "bytes_moved": plan.bytes_moved if plan.sized else None,
+        "replicas_deleted": deleted or None,
+        "partitions_with_fewer_replicas": int(np.count_nonzero(plan.deleted)) or None,
         "leader_changes": int((led_before != led_after).sum()),
         "waves": len(plan.value["waves"]),
         "bytes_moved_lower_bound": plan.stages.get("bytes moved", {}).get("bound"),

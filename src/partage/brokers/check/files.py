@@ -208,7 +208,8 @@ def _wrong_totals(
         "partitions": len(listed.rows) + len(listed.unknown),
         "moves": int(new.sum()) + sum(map(len, listed.unknown.values())),
         "bytes": total if plan.sized else None,
+        "replicas_deleted": int(plan.deleted[listed.rows].sum()) if plan.deleted.any() else None,
     }
     for key, value in counted.items():
-        if not identical(wave[key], value):
-            yield f"{MARKER}: waves: {key} of {name} is {wave[key]}, expected {value}"
+        if not identical(wave.get(key), value):
+            yield f"{MARKER}: waves: {key} of {name} is {wave.get(key)}, expected {value}"

@@ -235,6 +235,11 @@ class PlanColumns:
         """[P] replicas of each partition that a broker must newly fetch."""
         return np.asarray(self.is_new.sum(axis=1))
 
+    @cached_property
+    def deleted(self) -> Ints:
+        """[P] by how many replicas the list of each partition gets shorter."""
+        return np.asarray(np.maximum(lengths(self.before) - lengths(self.after), 0))
+
     @property
     def moves(self) -> int:
         """Replicas that a broker must newly fetch."""

@@ -103,6 +103,8 @@ _AFTER: Schema = _BEFORE | {
     "bytes_moved_lower_bound": ANY,
     "optimal": ANY,
     "log_dirs?": ANY,
+    "replicas_deleted?": ANY,
+    "partitions_with_fewer_replicas?": ANY,
     "leader_changes": ANY,
     "settled": FLAG,
     "waves": ANY,
@@ -173,6 +175,7 @@ _WAVE: Schema = {
     "bytes_out": ANY,
     "log_dir_moves?": ANY,
     "log_dir_bytes?": ANY,
+    "replicas_deleted?": ANY,
 }
 PLAN: Schema = {
     "format_version": ANY,

@@ -25,7 +25,8 @@ def changes(plan: View) -> dict[str, Any]:
 
     ``before``, ``after``: broker positions, ``width`` per partition, padded with -1. ``size``:
     bytes of a replica, 0 where none moves, NaN where unknown. ``instead``: the next best broker of
-    each new replica, in order (``next_best``).
+    each new replica, in order (``next_best``). ``deleted``: replicas of each partition that are
+    deleted, where the plan deletes any.
     """
     rows = included_rows(plan)
     moves = plan.row_moves[rows]
@@ -42,6 +43,8 @@ def changes(plan: View) -> dict[str, Any]:
         "no_moves": bool(plan.options.get("no_moves")),
         "by_rate": plan.options.get("leaders") == "rate",
     }
+    if plan.deleted:
+        found["deleted"] = packed(plan.row_deleted[rows])
     instead = next_best(plan)
     if instead is not None:
         in_page = np.isin(np.repeat(np.arange(len(plan.topic)), plan.row_moves), rows)
@@ -76,6 +79,7 @@ def first_rows(plan: View) -> list[dict[str, Any]]:
                 "before": [(broker, broker not in after) for broker in before],
                 "after": [(broker, broker not in before) for broker in after],
                 "moves": moves,
+                "deleted": int(plan.row_deleted[i]),
                 "to_copy": units.MISSING if size is None else units.size(moves * size),
             }
         )

@@ -22,7 +22,7 @@ class Tile:
 
 
 def tiles(plan: View) -> tuple[Tile, ...]:
-    """What the plan costs, then what it achieves, then what else it changes."""
+    """What the plan costs and deletes, then what it achieves, then what else it changes."""
     before, after = plan.figures_before, plan.figures
     storage, racks, moves, leaders, _, failure, *_ = plan.criteria
     cost = [_copies(plan), _moves(plan, moves)]
@@ -32,6 +32,7 @@ def tiles(plan: View) -> tuple[Tile, ...]:
     first = [led, *cost] if plan.by_rate is not None else cost
     return (
         *first,
+        *_deleted(plan),
         _rated(
             "Replicas per broker",
             units.span(before.replicas_per_broker),
@@ -74,6 +75,14 @@ def _moves(plan: View, movement: Criterion) -> Tile:
     by_bytes = plan.bytes_bound is not None and not plan.minimal
     note = f"bytes to copy: {movement.note}" if by_bytes and plan.moves else movement.note
     return Tile("Moves", units.count(plan.moves), note, movement.rating)
+
+
+def _deleted(plan: View) -> list[Tile]:
+    """The replicas that are deleted, where any are."""
+    if not plan.deleted:
+        return []
+    note = f"of {units.plural(plan.shortened, 'partition')}, not replaced"
+    return [Tile("Replicas deleted", units.count(plan.deleted), note)]
 
 
 def _copies(plan: View) -> Tile:

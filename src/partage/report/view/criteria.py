@@ -1,5 +1,5 @@
 """Criteria of a plan, each rated: storage, racks, movement, leaders, determinism, leaders after
-a failure."""
+a failure; and what it deletes, which is not rated."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from partage.brokers.stages import StageName
 from partage.report import units
 from partage.report.view.data import PlanData
 from partage.report.view.loads import Load
-from partage.report.view.sentences import above, comparable, fairest_moves, worst_survivor
+from partage.report.view.sentences import (
+    above,
+    comparable,
+    deletion,
+    fairest_moves,
+    worst_survivor,
+)
 
 Rating = Literal["good", "limit", "bad", "none"]
 """``good``: also a proven optimum, whatever constraint limits it; ``limit``: as good as an option
-allows, or not proven to be the best; ``none``: not applicable."""
+allows, or not proven to be the best; ``none``: not applicable or not rated."""
 
 MARKS: dict[Rating, str] = {"good": "✓", "limit": "◆", "bad": "✗", "none": units.MISSING}
 """A sign for every rating, so that colour is never its only carrier."""
@@ -35,7 +41,8 @@ class Criterion(Struct, frozen=True):
 
 
 def criteria_of(plan: PlanData) -> tuple[Criterion, ...]:
-    """The criteria in the order of display; the failure of a rack only where there are racks."""
+    """The criteria in the order of display; the failure of a rack only where there are racks, and
+    deletion only where replicas are deleted."""
     return (
         _storage(plan),
         _racks(plan),
@@ -45,6 +52,7 @@ def criteria_of(plan: PlanData) -> tuple[Criterion, ...]:
         _after_failure(plan),
         *_after_rack_failure(plan),
         *_log_dirs(plan),
+        *_deletion(plan),
     )
 
 
@@ -76,6 +84,17 @@ def _log_dirs(plan: PlanData) -> Iterator[Criterion]:
     rating: Rating = "good" if met else "limit"
     text = f"fullest {found.fullest:.1%}"
     yield Criterion("log dirs", "Log dirs", units.MISSING, text, rating, note)
+
+
+def _deletion(plan: PlanData) -> Iterator[Criterion]:
+    """All replicas before and after, where the plan deletes some."""
+    deletes = deletion(plan)
+    if not deletes:
+        return
+    before, after = (
+        units.plural(int((lists >= 0).sum()), "replica") for lists in (plan.before, plan.after)
+    )
+    yield Criterion("deletion", "Deletion", before, after, "none", deletes)
 
 
 def _leaders(plan: PlanData) -> Criterion:

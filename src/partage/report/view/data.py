@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
+from partage.brokers.figures import deleted_replicas
 from partage.brokers.least_time import refusal
 from partage.brokers.optimality import optimality
 from partage.brokers.plan_file import (
@@ -198,6 +199,22 @@ class PlanData(Struct, frozen=True, eq=False, dict=True):
     def row_moves(self) -> Ints:
         """[P] replicas that a broker must newly fetch."""
         return np.asarray(new_replicas(self.before, self.after).sum(axis=1), dtype=np.int64)
+
+    @cached_property
+    def row_deleted(self) -> Ints:
+        """[P] replicas that are deleted and not replaced."""
+        before, after = ((lists >= 0).sum(axis=1) for lists in (self.before, self.after))
+        return deleted_replicas(before, after)
+
+    @property
+    def deleted(self) -> int:
+        """Number of replicas that are deleted and not replaced."""
+        return int(self.row_deleted.sum())
+
+    @property
+    def shortened(self) -> int:
+        """Number of partitions that have fewer replicas after the plan."""
+        return int(np.count_nonzero(self.row_deleted))
 
     @property
     def unknown_sizes(self) -> int:

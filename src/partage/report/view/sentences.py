@@ -27,12 +27,24 @@ def headline(plan: PlanData) -> str:
 
 def _moves(plan: PlanData) -> str:
     """How many replicas move, whether that is the minimum, and what they copy; likewise between
-    log dirs."""
-    between = _between_log_dirs(plan)
+    log dirs; then what is deleted."""
+    between, deletes = _between_log_dirs(plan), deletion(plan)
     if between and plan.moves == 0:
-        return f"No replica moves to another broker: {between}{_schedule(plan)}."
-    moves = _between_brokers(plan)
-    return f"{moves.removesuffix('.')}; {between}." if between else moves
+        parts = [f"No replica moves to another broker: {between}{_schedule(plan)}"]
+    elif deletes and plan.moves == 0 and len(plan.changed) == plan.shortened:
+        return f"No replica moves: the plan {deletes}{_schedule(plan)}."
+    else:
+        parts = [_between_brokers(plan), *([between] if between else [])]
+    parts += [f"the plan {deletes}"] if deletes else []
+    return f"{'; '.join(parts)}."
+
+
+def deletion(plan: PlanData) -> str:
+    """What the plan deletes; empty where it deletes nothing."""
+    if not plan.deleted:
+        return ""
+    partitions = units.plural(plan.shortened, "partition")
+    return f"deletes {units.plural(plan.deleted, 'replica')} of {partitions}"
 
 
 def _between_log_dirs(plan: PlanData) -> str:
@@ -56,23 +68,25 @@ def _schedule(plan: PlanData) -> str:
 
 
 def _between_brokers(plan: PlanData) -> str:
+    """The moves between brokers; without any, the partitions whose order changes."""
     waves = _schedule(plan)
     if plan.moves == 0:
-        verb = "changes" if len(plan.changed) == 1 else "change"
-        changed = units.plural(len(plan.changed), "partition")
-        return f"No replica moves: {changed} {verb} only the order of replicas{waves}."
+        reordered = len(plan.changed) - plan.shortened
+        verb = "changes" if reordered == 1 else "change"
+        changed = units.plural(reordered, "partition")
+        return f"No replica moves: {changed} {verb} only the order of replicas{waves}"
     moves = f"{units.plural(plan.moves, 'replica')} {'moves' if plan.moves == 1 else 'move'}"
     copied = f"{units.size(plan.bytes_moved)} to copy" if plan.load("bytes") else "sizes unknown"
     if plan.bytes_bound is not None:
         minimum = "proven minimum" if plan.minimal else above(plan)
-        return f"{moves}: {copied}{waves} ({minimum})."
+        return f"{moves}: {copied}{waves} ({minimum})"
     minimum = f"at least {units.count(plan.lower_bound)} needed"
     if plan.minimal:
         limits = comparable(plan)
         minimum = f"proven minimum{'' if limits == AS_BALANCED else f' {limits}'}"
     elif plan.less_balanced:
         minimum = f"the fairest placement needs {fairest_moves(plan)}"
-    return f"{moves} ({minimum}): {copied}{waves}."
+    return f"{moves} ({minimum}): {copied}{waves}"
 
 
 def _nothing_to_do(plan: PlanData) -> str:

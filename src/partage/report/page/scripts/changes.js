@@ -2,6 +2,7 @@
 const changes = data.changes;
 if (changes.total) {
   const topic = await unpack(changes.topic), partition = await unpack(changes.partition), bytes = await unpack(changes.size);
+  const deleted = changes.deleted && await unpack(changes.deleted);
   const lists = { before: await unpack(changes.before), after: await unpack(changes.after) };
   const total = topic.length, width = changes.width;
   const list = (when, i) => Array.from(lists[when].subarray(i * width, (i + 1) * width)).filter((b) => b >= 0);
@@ -39,7 +40,7 @@ if (changes.total) {
   const explanationRow = (i) => {
     const { leader, replicas } = explanationOf(list("before", i), list("after", i), firstNew[i]);
     const row = element("tr", undefined, "why"), cell = element("td"), reasons = element("ul");
-    cell.colSpan = 5;
+    cell.colSpan = deleted ? 6 : 5;
     cell.append(element("p", leader));
     for (const { broker, fate, why, instead: other } of replicas) {
       const item = element("li", undefined, fate), rack = data.rack_labels[rackOf[broker]];
@@ -72,8 +73,9 @@ if (changes.total) {
       const row = element("tr"), head = element("th"), before = list("before", i), after = list("after", i);
       head.scope = "row";
       head.append(opener(i, row));
-      row.append(head, replicaList(before, after, "del"), replicaList(after, before, "ins"),
-        element("td", moved[i]), moved[i] ? element("td", size(copied[i])) : element("td", "order only", "old"));
+      row.append(head, replicaList(before, after, "del"), replicaList(after, before, "ins"), element("td", moved[i]));
+      if (deleted) row.append(element("td", deleted[i]));
+      row.append(moved[i] ? element("td", size(copied[i])) : element("td", deleted && deleted[i] ? "nothing" : "order only", "old"));
       return opened.has(i) ? [row, explanationRow(i)] : [row];
     }));
     byId("shown").textContent = found.length
@@ -82,12 +84,18 @@ if (changes.total) {
     byId("previous").disabled = page === 0;
     byId("next").disabled = start + rows.length >= found.length;
   };
+  const isOfKind = {
+    all: () => true,
+    moves: (i) => moved[i] > 0,
+    deletes: (i) => deleted[i] > 0,
+    order: (i) => !moved[i] && !(deleted && deleted[i]),
+  };
   const search = () => {
-    const words = byId("search").value.trim().toLowerCase(), kind = byId("kind").value;
+    const words = byId("search").value.trim().toLowerCase(), ofKind = isOfKind[byId("kind").value];
     const touches = byId("touches").value === "" ? -1 : Number(byId("touches").value);
     found = [];
     for (const i of byId("order").value === "copy" ? byCopy() : names.keys()) {
-      if (kind !== "all" && (kind === "moves") !== moved[i] > 0) continue;
+      if (!ofKind(i)) continue;
       if (touches >= 0 && !has("before", i, touches) && !has("after", i, touches)) continue;
       if (words && !names[i].includes(words)) continue;
       found.push(i);
