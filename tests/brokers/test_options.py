@@ -130,6 +130,7 @@ def test_repr_shows_what_is_given() -> None:
             {"no_moves": True, "remove_broker": 3},
             "no_moves: forbids the moves",
         ),
+        ({"no_moves": True, "replication_factor": 2}, "no_moves: cannot be combined with `repl"),
         ({"spread": "topic", "tolerance": 0.1}, "spread topic: cannot be combined with"),
         ({"reassignment": {"partitions": 5}}, "reassignment: partitions: expected"),
     ],

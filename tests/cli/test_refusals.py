@@ -122,7 +122,11 @@ BAD_OPTIONS: list[tuple[tuple[str, ...], str]] = [
     (("--throttle", "1e3"), "--throttle 1e3: expected a rate such as 50MB or 50MB/s"),
     (("--no-moves", "--remove-broker", "3"), "--no-moves: forbids the moves that --remove-broker"),
     (("--no-moves", "--replace-broker", "3=9"), "--no-moves: forbids the moves that --replace-"),
-    (("--no-moves", "--replication-factor", "1"), "--no-moves: forbids the moves that --repl"),
+    (
+        ("--no-moves", "--replication-factor", "1"),
+        "--no-moves: cannot be combined with --replication-factor: to lower it without a move, "
+        "give --max-moves 0 instead",
+    ),
     (("--sizes", "none.txt"), "none.txt: no such file"),
     (
         ("--sizes", "small.json"),

@@ -142,7 +142,8 @@ class PlanOptions:
         (),
         multiple=True,
         metavar="N|TOPIC=N",
-        help="Raise or lower the replication factor of all topics, or of one.",
+        help="Raise or lower the replication factor of all topics, or of one; lowering it deletes "
+        "replicas.",
         panel=WHAT_CHANGES,
     )
     topics: Option[str | re.Pattern[str], re.Pattern[str] | None] = Option(
@@ -319,7 +320,13 @@ class PlanOptions:
     def _check_no_moves(self) -> None:
         if not self.no_moves:
             return
-        for name in ("remove_broker", "replace_broker", "replication_factor", "broker_set"):
+        if self.replication_factor:
+            raise InputError(
+                "no_moves",
+                "cannot be combined with `replication_factor`: to lower it without a move, give "
+                "`max_moves` 0 instead",
+            )
+        for name in ("remove_broker", "replace_broker", "broker_set"):
             if getattr(self, name):
                 raise InputError("no_moves", f"forbids the moves that `{name}` needs")
         used = ["relieve", "tolerance"] if self.by_load else []
