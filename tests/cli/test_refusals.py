@@ -284,6 +284,25 @@ def test_a_failed_run_keeps_the_older_plan(refused: Refused, run: Run, small: st
     assert run("check", "p").code == 0
 
 
+@pytest.mark.parametrize("command", ["plan", "size"])
+def test_a_rollback_of_an_executed_plan_is_kept(
+    refused: Refused, run: Run, small: str, tmp_path: Path, command: str
+) -> None:
+    run("plan", small, "-o", "p")
+    cluster = json.loads((tmp_path / small).read_text(encoding="utf-8"))
+    moved = json.loads((tmp_path / "p/reassignment.json").read_text(encoding="utf-8"))
+    lists = {(one["topic"], one["partition"]): one["replicas"] for one in moved["partitions"]}
+    for one in cluster["partitions"]:
+        one["replicas"] = lists.get((one["topic"], one["partition"]), one["replicas"])
+    (tmp_path / "later.json").write_text(json.dumps(cluster), encoding="utf-8")
+    assert refused(command, "later.json", "-o", "p") == (
+        "p: has the rollback.json of a plan that was executed (t-1 is where it put it): "
+        "name another directory, or delete this one if you do not need that rollback"
+    )
+    assert run("plan", small, "--no-moves", "-o", "p").code == 0
+    assert run("check", "p").code == 0
+
+
 def test_an_infeasible_plan_keeps_the_older_plan(
     run: Run, small: str, tmp_path: Path, files_now: Files
 ) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import partage
+from partage.brokers.kept_rollback import check_rollback
 from partage.testing import FakeCluster
 from tests.fuzz import bounded
 from tests.fuzz.mutations import damaged, table_damaged
@@ -595,6 +596,12 @@ READERS: tuple[Reader, ...] = (
         ),
         ("plan PLAN",),
         share=12,
+    ),
+    Reader(
+        "plan directory to replace",
+        tuple(f"plan/{name}" for name in _PLAN_FILES[:3]),
+        (function(lambda: check_rollback("plan", partage.Cluster.read("cluster.json"))),),
+        ("brokers.kept_rollback",),
     ),
     Reader(
         "size of a cluster",

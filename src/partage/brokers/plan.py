@@ -403,8 +403,13 @@ class Plan:
     def write(self, path: str | os.PathLike[str], beside: Mapping[str, str] | None = None) -> None:
         """Write the plan directory whole or not at all; ``beside``: more files, name to text.
 
-        Raises InputError for a directory that is not to be replaced.
+        Raises InputError for a directory that is not to be replaced, also because its rollback may
+        still be needed: see ``check_rollback``.
         """
+        from partage.brokers.kept_rollback import check_rollback
+
+        directory.check_writable(path)
+        check_rollback(path, self.before)
         directory.write(path, {**(beside or {}), **self.files()})
 
     @classmethod

@@ -71,7 +71,12 @@ def plan(
     with output.progress(quiet=json) as progress:
         progress("reading")
         source = cluster_or_running(cluster, loads.sizes, bootstrap_server, command_config)
-        made = solve(problem_of(source, options, loads), progress)
+        problem = problem_of(source, options, loads)
+        if out is not None:
+            from partage.brokers.kept_rollback import check_rollback
+
+            check_rollback(out, problem.cluster)
+        made = solve(problem, progress)
         contents, reasons = None, None
         if explain is not None:
             from partage.brokers.explain import explain as explain_partition

@@ -21,7 +21,7 @@ def plan_directory_of(
     """
     from rich.text import Text
 
-    from partage.brokers.directory import REPORT
+    from partage.brokers.directory import REPORT, write
     from partage.cluster.reassignment import Reassignment
     from partage.live.admin.connection import Connection
     from partage.live.admin.snapshot import take_snapshot
@@ -49,7 +49,7 @@ def plan_directory_of(
         document = plan.document()
         if document["changes"]:
             progress("writing")
-            plan.write(directory, {REPORT: render(document)})
+            write(directory, {REPORT: render(document), **plan.files()})
     shown = view(document)
     if json:
         written = directory if document["changes"] else None

@@ -205,6 +205,7 @@ def _size_cluster(
     json: bool,
 ) -> None:
     from partage.brokers.directory import REPORT, check_writable
+    from partage.brokers.kept_rollback import check_rollback
     from partage.brokers.posing import posed
     from partage.brokers.sizing import Requirement, fewest_brokers
     from partage.brokers.solving import solve
@@ -217,6 +218,8 @@ def _size_cluster(
         profile = loads.measured()
         given = cluster_or_running(path, loads.sizes, *running)
         source = _read_cluster(given, loads.sizes) if isinstance(given, str) else given
+        if out is not None:
+            check_rollback(out, source)
         found = fewest_brokers(source, Requirement(headroom, survive), profile, progress)
         if out is not None:
             made = solve(posed(source, found.plan_options(), profile), progress)
