@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partage.units import AUTO, Bytes, Duration, Percent, Rate, count_of, listed, throttle_of
+from partage.units import (
+    AUTO,
+    Bytes,
+    Duration,
+    Percent,
+    Rate,
+    at_least,
+    count_of,
+    listed,
+    throttle_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -185,3 +195,11 @@ def test_durations(given_value: str | int, seconds: int) -> None:
 def test_durations_that_are_none(given_value: Any) -> None:
     with pytest.raises(ValueError, match=r"expected a|must be from 1s to 168h"):
         Duration.of(given_value)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (999, "999"), (1001, "1010"), (122_392_712_000, "123GB")]
+)
+def test_the_limit_that_allows_so_many_bytes(number: int, text: str) -> None:
+    assert str(at_least(number)) == text
+    assert at_least(number) >= number

@@ -75,6 +75,12 @@ class Bytes(int):
         return format(int(self), spec)
 
 
+def at_least(number: int) -> Bytes:
+    """A number of bytes rounded up to three digits: the limit to give to allow that many."""
+    step: int = 10 ** max(len(f"{number}") - 3, 0)
+    return Bytes(-(-number // step) * step)
+
+
 class Rate(Bytes):
     """Bytes per second, above 0: ``"50MB"``, ``"50MB/s"``, ``5e7``."""
 

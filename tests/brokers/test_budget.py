@@ -23,6 +23,7 @@ import partage
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
+from tests.bundled import grown
 from tests.matrices import cluster_of
 from tests.oracles.naive_problem import (
     BadProblemError,
@@ -427,12 +428,34 @@ def test_smaller_partitions_first_then_fewer(limit: str, moved: int, loads: list
 
 def test_bytes_that_a_removed_broker_holds_must_move() -> None:
     cluster = sizes_on_one(40, 30)
-    with pytest.raises(
-        CannotError, match=r"^`max_bytes_moved` 69 bytes: no plan was found that fits"
-    ):
+    forced = "^`max_bytes_moved` 69: the rules alone force 2 moves that copy 70, for replicas that"
+    with pytest.raises(CannotError, match=forced):
         partage.plan(cluster, remove_broker=[1], max_bytes_moved="69")
     made = partage.plan(cluster, remove_broker=[1], max_bytes_moved="70")
     assert made.moves == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "forced", "least"),
+    [
+        ({}, "the rack rule alone forces 41 moves that copy 123GB", "123GB"),
+        (
+            {"remove_broker": [5]},
+            "the rules alone force 83 moves that copy 308GB: 20 for the rack rule, 63 for replicas "
+            "that must leave their broker or are added",
+            "308GB",
+        ),
+    ],
+)
+def test_a_limit_below_what_the_rules_force_names_the_least(
+    options: Json, forced: str, least: str
+) -> None:
+    with pytest.raises(CannotError, match=f"^`max_bytes_moved` 100GB: {forced}$"):
+        partage.plan(grown(), max_bytes_moved="0.1TB", **options)
+    moves = forced.replace(f" that copy {least}", "")
+    with pytest.raises(CannotError, match=f"^`max_moves` 20: {moves}$"):
+        partage.plan(grown(), max_moves=20, **options)
+    assert partage.plan(grown(), max_bytes_moved=least, **options).bytes_moved is not None
 
 
 def test_a_second_run_may_go_on() -> None:

@@ -86,7 +86,8 @@ def test_a_limit_that_the_rules_do_not_allow_is_a_reason_like_any_other() -> Non
         problem_of(small(), remove_broker=[1], max_moves=2), ["exact", "greedy"]
     )
     assert answers == {
-        "exact": "`max_moves` 2: the rules alone force 6",
+        "exact": "`max_moves` 2: the rules alone force 6 moves, for replicas that must leave their "
+        "broker or are added",
         "greedy": "does not support `max_moves`: exact does",
     }
 

@@ -119,11 +119,15 @@ IMPOSSIBLE: list[tuple[tuple[str, ...], str]] = [
     ),
     (
         ("--max-moves", "2", "--replication-factor", "2"),
-        "--max-moves 2: the rules alone force 10",
+        "--max-moves 2: the rules alone force 10 moves, for replicas that must leave their broker "
+        "or are added",
     ),
-    (("--max-bytes-moved", "10", "--remove-broker", "2", "--remove-broker", "1"), "--max-bytes-"),
+    (
+        ("--max-bytes-moved", "10", "--remove-broker", "2", "--remove-broker", "1"),
+        "--max-bytes-moved 10: the rules alone force 10 moves that copy 100, for replicas that",
+    ),
     (("--relieve", "50%", "--max-moves", "3"), "--max-moves 3: the least that was found to keep"),
-    (("--relieve", "50%", "--max-bytes-moved", "39"), "--max-bytes-moved 39 bytes: the least that"),
+    (("--relieve", "50%", "--max-bytes-moved", "39"), "--max-bytes-moved 39: the least that"),
     (("--strategy", "greedy", "--relieve", "50%"), "does not support --relieve: exact does"),
     (("--strategy", "generate", "--max-moves", "3"), "does not support --max-moves: exact does"),
     (("--strategy", "mip", "--tolerance", "3%"), "does not support --tolerance: exact does"),

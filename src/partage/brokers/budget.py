@@ -25,6 +25,7 @@ from partage.brokers.options import Limits
 from partage.errors import CannotError
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem, assign
 from partage.flow.assignment.trade_off import Trade, aimed, fairest, loads_for, loads_within
+from partage.units import Bytes, at_least, plural
 
 Ints = npt.NDArray[np.int64]
 
@@ -125,7 +126,7 @@ def _within_moves(
     slots, fewest = _fewest(sharing)
     bound = loads_for(sharing, moves)
     if fewest > moves or bound is None:
-        raise CannotError(f"`max_moves` {moves}: the rules alone force {fewest}")
+        raise CannotError(f"`max_moves` {moves}: {_forced(sharing, fewest)}")
     trade = replace(bound, load=sharing.loads(slots), moves=fewest)
     return _aim_at(sharing, order, fair, trade, MAX_MOVES, windows)
 
@@ -190,7 +191,11 @@ def _within_bytes(
     best = _with_smaller_partitions(sharing, found, limits.bytes)
     if best is not None:
         return best
-    _, fewest = _fewest(sharing)
+    slots, fewest = _fewest(sharing)
+    least = sharing.size_moved(slots)  # each partition makes its fewest moves
+    if least > limits.bytes:
+        forced = _forced(sharing, fewest, f" that copy {at_least(least)!s}")
+        raise CannotError(f"`max_bytes_moved` {Bytes(limits.bytes)!s}: {forced}")
     low, high = fewest - 1, found.sharing.costs(found.share.slots)[MOVES]
     while high - low > 1:
         middle = (low + high) // 2
@@ -204,12 +209,21 @@ def _within_bytes(
             high = middle
         else:
             low, best = middle, replace(cheap, kind=MAX_BYTES)
-    if best is None:
-        raise CannotError(
-            f"`max_bytes_moved` {limits.bytes} bytes: no plan was found that fits; the rules alone "
-            f"force {fewest} moves"
-        )
+    assert best is not None, "the fewest moves fit"
     return best
+
+
+def _forced(sharing: AssignmentProblem, fewest: int, copies: str = "") -> str:
+    """Which rules force how many moves. ``copies``: what the moves copy, in words."""
+    leaving = int(np.maximum(sharing.demand - (sharing.own >= 0).sum(axis=1), 0).sum())
+    moves = f"{plural(fewest, 'move')}{copies}"
+    others = "for replicas that must leave their broker or are added"
+    if leaving == 0:
+        return f"the rack rule alone forces {moves}"
+    if leaving == fewest:
+        return f"the rules alone force {moves}, {others}"
+    by_racks = fewest - leaving
+    return f"the rules alone force {moves}: {by_racks} for the rack rule, {leaving} {others}"
 
 
 def _with_smaller_partitions(

@@ -30,6 +30,7 @@ from partage.flow.size_balancing import (
     fair_shares,
     narrowest_width,
 )
+from partage.units import Bytes, at_least
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -136,7 +137,7 @@ def broken_limit(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str
     if limits.moves is not None and moves > limits.moves:
         return f"`max_moves` {limits.moves}: {least} moves {moves} replicas"
     if limits.bytes is not None and size > limits.bytes:
-        return f"`max_bytes_moved` {limits.bytes} bytes: {least} moves {size}"
+        return f"`max_bytes_moved` {Bytes(limits.bytes)!s}: {least} moves {at_least(size)!s}"
     return ""
 
 
