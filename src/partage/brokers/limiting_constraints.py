@@ -149,7 +149,8 @@ def _failures(problem: Problem, placement: Placement, ideal: int) -> list[str]:
         if problem.cluster.rack_names
         else "only brokers that hold a replica can take over"
     )
+    sets = "" if placement.least_worst_survivor() >= ideal else " and these replica sets"
     return [
-        f"after a failure: {why}, so with leaders this even some survivor ends with {ideal} "
+        f"after a failure: {why}, so with leaders this even{sets} some survivor ends with {ideal} "
         f"leaders or more; spread over all survivors it would be {even}"
     ]

@@ -16,7 +16,7 @@ from partage.report.view.resources import DIFFERS, common_band
 MANY_BROKERS = 40
 """More brokers than this are summarised."""
 
-FOOTNOTE = (
+_FOOTNOTE = (
     "if it fails: most leaders on one survivor (the worst survivor); bound: proven lower bound"
 )
 
@@ -33,6 +33,12 @@ def broker_tables(plan: View) -> list[tuple[str, Table]]:
     first = title, _every_broker(plan, counts, failures=True)
     rest = [(f"{title}: bytes", _every_broker(plan, others, failures=False))] if others else []
     return [first, *rest]
+
+
+def footnote(plan: View) -> str:
+    """What the columns about failures are."""
+    sets = "" if plan.least_for_other_sets is None else " for these replica sets"
+    return f"{_FOOTNOTE}{sets}"
 
 
 def _every_broker(plan: View, loads: Sequence[Load], failures: bool) -> Table:

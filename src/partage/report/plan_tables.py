@@ -68,13 +68,13 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
 
 
 def _details(plan: View, console: Console) -> None:
-    from partage.report.broker_table import FOOTNOTE, broker_tables
+    from partage.report.broker_table import broker_tables, footnote
     from partage.report.movement_table import movement_table
     from partage.report.wave_tables import wave_load_table, wave_table
 
     for i, titled in enumerate(broker_tables(plan)):
         printing.titled(console, *titled, first=i == 0)
-    printing.note(console, FOOTNOTE)
+    printing.note(console, footnote(plan))
     printing.legend(console, _COLOURS)
     if highest := highest_load_table(plan):
         printing.titled(console, *highest)

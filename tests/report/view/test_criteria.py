@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import pytest
 
+import partage
+from partage.report.broker_table import footnote
+from partage.report.html import render
 from partage.report.view import view
+from tests.bundled import grown
 from tests.report import plan_documents as documents
 
 MINIMUM = "proven minimum: no plan that is as balanced moves fewer"
@@ -98,3 +105,45 @@ def test_deletion_is_a_row_only_where_there_is_some():
     assert (deletion.before, deletion.after) == ("8 replicas", "6 replicas")
     assert deletion.note == "deletes 2 replicas of 2 partitions"
     assert "Deletion" not in {c.name for c in view(documents.small()).criteria}
+
+
+@pytest.fixture(scope="module")
+def relieved() -> dict[str, Any]:
+    """A plan of which the worst survivor is proven lowest for its replica sets only."""
+    return dict(partage.plan(grown(), relieve="80%").document())
+
+
+def test_the_worst_survivor_that_is_lowest_for_its_replica_sets_only(relieved: dict[str, Any]):
+    figures = relieved["figures"]["after"]
+    assert (
+        figures["leaders_after_failure"]["max"] == figures["leaders_after_failure"]["ideal"] == 41
+    )
+    shown = view(relieved)
+    criterion = next(one for one in shown.criteria if one.key == "failure")
+    assert (criterion.rating, criterion.after) == ("limit", "41, at least 41")
+    assert criterion.note == "lowest for its replica sets; others ≥ 21"
+    assert "the proven lower bound is 41 for these replica sets, 21 for all that" in render(
+        relieved
+    )
+    assert footnote(shown).endswith("bound: proven lower bound for these replica sets")
+    (reason,) = (one for one in shown.file.binding if one.startswith("after a failure: "))
+    assert "with leaders this even and these replica sets some survivor ends with 41" in reason
+
+
+def test_a_rack_failure_that_is_lowest_for_its_replica_sets_only(relieved: dict[str, Any]):
+    document = copy.deepcopy(relieved)
+    document["figures"]["after"]["leaders_after_rack_failure"] |= {"max": 44, "ideal": 44}
+    criterion = next(one for one in view(document).criteria if one.key == "rack failure")
+    least = document["figures"]["after"]["rack_survivor_lower_bound"]
+    assert (criterion.rating, criterion.note) == (
+        "limit",
+        f"lowest for its replica sets; others ≥ {least}",
+    )
+
+
+def test_the_worst_survivor_that_is_lowest_of_all():
+    shown = view(partage.plan(grown()).document())
+    ratings = {one.key: (one.rating, one.note) for one in shown.criteria}
+    assert ratings["failure"] == ratings["rack failure"] == ("good", "proven lowest")
+    assert footnote(shown).endswith("bound: proven lower bound")
+    assert "the proven lower bound is 21. <span" in render(partage.plan(grown()).document())

@@ -228,10 +228,11 @@ def _after_failure(plan: PlanData) -> Criterion:
     if worst is None:
         rating, note = "none", "not counted"
     elif bound is not None and worst <= bound:
-        rating, note = "good", "proven lowest"
         least = plan.figures.worst_survivor_lower_bound
         if least is not None and least < worst:
-            note = _for_its_moves(least)
+            note = _for_its_sets(least)
+        else:
+            rating, note = "good", "proven lowest"
     else:
         note = f"{units.plural(worst - (bound or 0), 'leader')} above the lower bound"
     before, after = (
@@ -245,13 +246,12 @@ def _after_rack_failure(plan: PlanData) -> Iterator[Criterion]:
     found, least = plan.figures.leaders_after_rack_failure, plan.figures.rack_survivor_lower_bound
     if found is None or found.max is None or least is None:
         return
-    rating: Rating = "good"
+    rating: Rating = "limit"
     if found.max <= least:
-        note = "proven lowest"
+        rating, note = "good", "proven lowest"
     elif found.max == found.ideal:
-        note = _for_its_moves(least)
+        note = _for_its_sets(least)
     else:
-        rating = "limit"
         note = "not proven lowest"
     before, after = (
         _worst_and_bound(figures.leaders_after_rack_failure)
@@ -260,9 +260,9 @@ def _after_rack_failure(plan: PlanData) -> Iterator[Criterion]:
     yield Criterion("rack failure", "Rack failure", before, after, rating, note)
 
 
-def _for_its_moves(least: int) -> str:
-    """Other leaders cannot lower it; other moves perhaps, to no less than ``least``."""
-    return f"lowest for its moves; no plan below {units.count(least)}"
+def _for_its_sets(least: int) -> str:
+    """Other leaders cannot lower it; other replica sets perhaps, to no less than ``least``."""
+    return f"lowest for its replica sets; others ≥ {units.count(least)}"
 
 
 def _worst_and_bound(failure: FailureFigures | None) -> str:

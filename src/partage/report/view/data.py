@@ -119,9 +119,17 @@ class PlanData(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def failure_bound(self) -> int | None:
-        """Proven lower bound on the worst survivor's leaders after one failure."""
+        """Proven lower bound on the worst survivor's leaders after one failure, for these replica
+        sets."""
         failure = self.figures.leaders_after_failure
         return None if failure is None else failure.ideal
+
+    @property
+    def least_for_other_sets(self) -> int | None:
+        """The proven lower bound on the worst survivor for all placements as fair; None where it is
+        not below ``failure_bound``, which holds for these replica sets."""
+        least, bound = self.figures.worst_survivor_lower_bound, self.failure_bound
+        return least if least is not None and bound is not None and least < bound else None
 
     @property
     def gaps(self) -> tuple[tuple[str, str], ...]:
