@@ -168,6 +168,33 @@ def percent(value: float) -> str:
     return f"{shown:.2g} %" if shown < 99.5 else f"{round(shown):,} %"
 
 
+def duration(seconds: float) -> str:
+    """A time in its one or two largest units: ``0.20 s``, ``45 s``, ``12 min``, ``2 h 6 min``."""
+    if 0 < seconds < 0.005:
+        return "<0.01 s"
+    if seconds < 0.995:
+        return f"{seconds:.2f} s"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 600:
+        return _two(whole, 60, "min", "s")
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return _two(minutes, 60, "h", "min")
+    return _two(round(minutes / 60), 24, "d", "h")
+
+
+def _two(value: int, factor: int, large: str, small: str) -> str:
+    """``value`` small units, ``factor`` of which are a large one, in both; small ones if any."""
+    whole, rest = divmod(value, factor)
+    return f"{whole:,} {large} {rest} {small}" if rest else f"{whole:,} {large}"
+
+
 def listed(names: Sequence[str], most: int, count: int | None = None) -> str:
     """``a, b and 3 more``: the first ``most`` names, and how many more of the ``count`` there are
     (default: of the names)."""

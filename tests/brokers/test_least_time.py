@@ -12,4 +12,10 @@ def test_the_busiest_broker_decides() -> None:
 
 def test_a_month_is_accepted() -> None:
     assert refusal([50 * MONTH], 50) is None
-    assert (refusal([50 * MONTH + 50], 50) or "").startswith("the run would take 30 days or more")
+    found = refusal([50 * MONTH + 50], 50) or ""
+    assert found.startswith("one broker alone would receive for 30 d: a bare number is bytes per ")
+
+
+def test_the_time_has_the_format_of_all_times() -> None:
+    found = refusal([50 * 1234 * 86_400 + 50 * 2 * 3600], 50) or ""
+    assert found.startswith("one broker alone would receive for 1,234 d 2 h: ")

@@ -43,6 +43,7 @@ from partage.report import units
         (units.duration(7_560), "2 h 6 min"),
         (units.duration(12_000), "3 h 20 min"),
         (units.duration(187_200), "2 d 4 h"),
+        (units.duration(85_850 * 86_400 + 15 * 3600), "85,850 d 15 h"),
         (units.plural(1, "move"), "1 move"),
         (units.plain({"value": 3, "bound": 2.5}), "value 3, bound 2.5"),
         (units.plain(True), "yes"),

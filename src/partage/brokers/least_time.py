@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from partage.units import duration
+
 MONTH = 30 * 86_400
 """Seconds; a run that would take longer is most likely a throttle without its unit."""
 
@@ -22,6 +24,6 @@ def refusal(received: Iterable[float], throttle: int) -> str | None:
     if seconds <= MONTH:
         return None
     return (
-        f"the run would take {seconds / 86_400:,.0f} days or more: a bare number is bytes per "
+        f"one broker alone would receive for {duration(seconds)}: a bare number is bytes per "
         "second, 50MB are 50,000,000; --force accepts it"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from partage.units import duration as known_duration
 from partage.units import percent
 from partage.units import plural as plural
 
@@ -61,32 +62,8 @@ def rate(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A time in its one or two largest units: ``0.20 s``, ``45 s``, ``12 min``, ``2 h 6 min``."""
-    if seconds is None:
-        return MISSING
-    if 0 < seconds < 0.005:
-        return "<0.01 s"
-    if seconds < 0.995:
-        return f"{seconds:.2f} s"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 600:
-        return _two(whole, 60, "min", "s")
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    if minutes < 48 * 60:
-        return _two(minutes, 60, "h", "min")
-    return _two(round(minutes / 60), 24, "d", "h")
-
-
-def _two(value: int, factor: int, large: str, small: str) -> str:
-    """``value`` small units, ``factor`` of which are a large one, in both; small ones if any."""
-    whole, rest = divmod(value, factor)
-    return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
+    """A time as ``partage.units.duration`` writes it, or ``MISSING``."""
+    return MISSING if seconds is None else known_duration(seconds)
 
 
 def span(pair: Sequence[float] | None) -> str:

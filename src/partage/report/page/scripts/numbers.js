@@ -27,7 +27,7 @@ const rate = (v) => {
 };
 const inTwo = (value, factor, large, small) => {
   const whole = Math.floor(value / factor), rest = value % factor;
-  return rest ? `${whole} ${large} ${rest} ${small}` : `${whole} ${large}`;
+  return rest ? `${grouped(whole)} ${large} ${rest} ${small}` : `${grouped(whole)} ${large}`;
 };
 const duration = (seconds) => {
   if (seconds > 0 && seconds < 0.005) return "<0.01 s";
