@@ -59,7 +59,7 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
     printing.bullets(console, "Warnings", plan.warnings, "yellow")
     console.print()
     _heading(plan, console)
-    if not plan.minimal:
+    if plan.proof and not plan.minimal:
         console.print(Text(plan.proof, style="yellow"))
     if plan.figures.optimal and plan.gaps:
         console.print(Text(f"{plan.optimality.capitalize()}.", style="yellow"))

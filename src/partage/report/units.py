@@ -83,8 +83,10 @@ def scaled_span(low: float, high: float, unit_of: Callable[[float], tuple[float,
 
 
 def gap(value: float) -> str:
-    """A relative distance from a bound: ``0.18 % above the lower bound``."""
-    return f"{percent(value)} above the lower bound"
+    """A relative distance from a bound: ``0.18 % above the lower bound``. plan.json has gaps in
+    millionths."""
+    shown = percent(value) if value >= 1e-6 else "<0.0001 %"
+    return f"{shown} above the lower bound"
 
 
 def common(maximum: float) -> tuple[float, str]:

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+import partage
+from partage.report import units
+from partage.report.plan_tables import print_plan
 from partage.report.view import view
 from partage.report.view.stages import meaning
+from partage.units import percent
+from tests.bundled import grown
 from tests.report import plan_documents as documents
 from tests.report.plan_documents import broker
 
@@ -125,3 +136,25 @@ def test_between_log_dirs_and_deleted():
         "No replica moves to another broker: 1 replica changes its log dir, 10 B to copy "
         "(proven minimum); the plan deletes 1 replica of 1 partition."
     )
+
+
+def test_a_gap_is_the_same_wherever_it_is_printed():
+    document = dict(partage.plan(grown(), relieve="20%").document())
+    printed = io.StringIO()
+    print_plan(document, Console(file=printed, width=100))
+    text = printed.getvalue()
+    gap = percent(document["gaps"]["bytes moved"])
+    assert re.findall(r"([\d.]+ %) above", text.replace("joint failure balance: 0.39 %", "")) == [
+        gap,  # the criterion
+        gap,  # the gap
+        gap,  # the headline
+    ]
+    assert text.count("to copy") == 1
+    assert text.splitlines()[-1].endswith("--relieve 20%")
+
+
+@pytest.mark.parametrize(
+    ("gap", "text"), [(0.0, "<0.0001 %"), (1e-6, "0.0001 %"), (0.000375, "0.037 %")]
+)
+def test_a_gap_has_no_exponent(gap: float, text: str):
+    assert units.gap(gap) == f"{text} above the lower bound"

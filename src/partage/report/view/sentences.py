@@ -133,14 +133,12 @@ def failure_aim(plan: PlanData) -> str:
 
 
 def proof(plan: PlanData) -> str:
-    """What the certificate proves, in one line."""
+    """What the certificate proves of the moves, in one line; empty where bytes are minimised,
+    because the headline has it."""
     if not plan.file.changes:
         return "nothing changes"
     if plan.bytes_bound is not None:
-        copied = f"{units.size(plan.bytes_moved)} to copy"
-        if plan.minimal:
-            return f"{copied}: proven minimum"
-        return f"{copied}: not proven minimal, {above(plan)} ({units.size(plan.bytes_bound)})"
+        return ""
     moves = units.plural(plan.moves, "move")
     if plan.less_balanced:
         return f"{moves}: not the fairest placement, which needs {fairest_moves(plan)}"
@@ -174,7 +172,8 @@ def above(plan: PlanData) -> str:
     assert plan.bytes_bound is not None
     if not plan.bytes_bound:
         return "no copy was necessary"
-    return units.gap(plan.bytes_moved / plan.bytes_bound - 1)
+    gap = plan.file.gaps.get(StageName.BYTES_MOVED)
+    return units.gap(plan.bytes_moved / plan.bytes_bound - 1 if gap is None else gap)
 
 
 def worst_survivor(figures: PlanFigures) -> int | None:
