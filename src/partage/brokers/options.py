@@ -237,8 +237,9 @@ class PlanOptions:
         relief_of,
         None,
         metavar="PERCENT",
-        help="Only bring disks fuller than this, for instance 80%, below it, with the fewest bytes "
-        "moved; `out=80%,in=90%`: other loads, in % of the network capacity or of the fair share.",
+        help="Move replicas only off disks fuller than this, for instance 80%, with the fewest "
+        "bytes moved; leaders are balanced in any case. `out=80%,in=90%`: other loads, in % of the "
+        "network capacity or of the fair share, without balancing leaders.",
         panel=LIMITS,
         commands=(PLAN, COMPARE),
     )

@@ -158,3 +158,41 @@ def test_a_gap_is_the_same_wherever_it_is_printed():
 )
 def test_a_gap_has_no_exponent(gap: float, text: str):
     assert units.gap(gap) == f"{text} above the lower bound"
+
+
+def test_relief_of_disks_says_that_it_balances_leaders():
+    idle, small = (
+        view(partage.plan(grown(), relieve=limit).document()) for limit in ("80%", "20%")
+    )
+    assert idle.headline == (
+        "No replica moves: 74 partitions change only the order of replicas in 1 wave. --relieve "
+        "balances leaders in any case."
+    )
+    orders = len(small.changed) - int((small.row_moves > 0).sum())
+    assert small.headline.endswith(
+        "(0.037 % above the lower bound). --relieve balances leaders in any case: "
+        f"{orders} other partitions change only the order of replicas."
+    )
+    loads = view(partage.plan(grown(), relieve="leaders=150%").document())
+    assert "in any case" not in loads.headline
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ([[2, 3], [1, 2]], ""),
+        (
+            [[2, 3], [2, 1]],
+            " --relieve balances leaders in any case: 1 other partition changes only",
+        ),
+        ([[2, 3], [1]], ""),
+    ],
+)
+def test_only_other_orders_are_counted(after: list[list[int]], said: str):
+    rows = [("t", number, [1, 2], lists) for number, lists in enumerate(after)]
+    document = documents.document(
+        [broker(one) for one in (1, 2, 3)], rows, sizes=[1, 1], options={"relieve": "80%"}
+    )
+    found = view(document).headline
+    assert found.endswith(f"{said} the order of replicas." if said else " wave.") or not said
+    assert ("in any case" in found) == bool(said)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from partage.brokers.plan_file import PlanFigures
 from partage.brokers.stages import StageName
 from partage.report import units
@@ -12,9 +14,13 @@ AS_BALANCED = "that is as balanced"
 
 def headline(plan: PlanData) -> str:
     """What the plan does, in one sentence. If it balances rates, the busiest broker's comes
-    first."""
+    first. A second one names what ``--relieve`` does besides."""
     if not plan.file.changes:
         return _nothing_to_do(plan)
+    return f"{_first_sentence(plan)}{_besides_relief(plan)}"
+
+
+def _first_sentence(plan: PlanData) -> str:
     moves = _moves(plan)
     rate = plan.by_rate
     if rate is None:
@@ -23,6 +29,21 @@ def headline(plan: PlanData) -> str:
     led = f"still leads {now}" if was == now else f"leads {now} instead of {was}"
     moves = moves.replace(": ", ", ") if plan.moves else moves.removeprefix("No replica moves: ")
     return f"The busiest broker {led}: {moves}"
+
+
+def _besides_relief(plan: PlanData) -> str:
+    """What a plan that relieves disks changes though no disk is too full."""
+    before, after = (np.sort(lists[plan.changed]) for lists in (plan.before, plan.after))
+    reordered = int((before == after).all(axis=1).sum())
+    if not plan.options.get("relieve") or plan.relieves_loads or not reordered:
+        return ""
+    sentence = " --relieve balances leaders in any case"
+    if plan.moves == 0:
+        return f"{sentence}."
+    changing = (
+        f"{units.plural(reordered, 'other partition')} {'changes' if reordered == 1 else 'change'}"
+    )
+    return f"{sentence}: {changing} only the order of replicas."
 
 
 def _moves(plan: PlanData) -> str:
