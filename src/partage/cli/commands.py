@@ -90,12 +90,13 @@ def prepare(path: settings.CommandPath, command: Command) -> Command:
     settings.bind(path, command)
     command.context_class = output.Context
     if path and command.callback is not None:
-        command.callback = _checked(command.callback)
+        command.callback = _checked(command.callback, path)
     return command
 
 
-def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that reports a mistake in partage.toml, and names options as they are typed."""
+def _checked(callback: Callable[..., Any], path: settings.CommandPath) -> Callable[..., Any]:
+    """A command that reports a mistake in partage.toml, warns of misspelt variables, and names
+    options as they are typed."""
 
     @wraps(callback)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -103,6 +104,7 @@ def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
         if context.command.name != "doctor":
             for file in context.obj.ignored:
                 output.print_aside(f"! {file.name}: {file.reason}: ignored; {file.advice}")
+            _warn_of_variables(context, path)
         try:
             if context.obj.error is not None and context.command.name != "doctor":
                 raise context.obj.error
@@ -116,6 +118,17 @@ def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return call
+
+
+def _warn_of_variables(context: Context, path: settings.CommandPath) -> None:
+    """Print a line for each variable that is likely meant for this command and is not read."""
+    if not any(name.startswith(f"{settings.PREFIX}_") for name in os.environ):
+        return
+    from partage.cli.variables import misspelt
+
+    commands: Any = context.find_root().command
+    for name, advice in misspelt(commands.commands[path[0]], path):
+        output.print_aside(f"! {name}: is not a variable of partage: ignored; {advice}")
 
 
 def _refuse_unusable(parameters: Mapping[str, Any]) -> None:

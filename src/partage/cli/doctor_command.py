@@ -6,14 +6,14 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import typer
 
 from partage.cli import next_step, output, settings
 from partage.cli.arguments import BootstrapServer, CommandConfig, Json
-from partage.cli.settings_file import NAME, VARIABLE
+from partage.cli.settings_file import NAME
+from partage.cli.variables import advice, of_all_commands, of_options
 
 if TYPE_CHECKING:
     from partage.doctor import Finding
@@ -63,31 +63,13 @@ def _settings(context: typer.Context) -> Iterator[Finding]:
         yield Finding(NAME, "ok", file)
     for one in context.obj.ignored:
         yield Finding("ignored", "absent", f"{one.name}: {one.reason}", one.advice)
-    known = _known(context)
+    known = of_all_commands() | of_options(context.find_root().command)
     names = sorted(name for name in os.environ if name.startswith(f"{settings.PREFIX}_"))
     used = [name for name in names if name in known]
     yield Finding("variables", "ok" if used else "absent", ", ".join(used) or "none is set")
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else "unset it: nothing reads it"
-            yield Finding(name, "absent", "is not a variable of partage", hint)
-
-
-def _known(context: typer.Context) -> set[str]:
-    """Every variable that partage reads."""
-    from partage.jars import MIRROR
-    from partage.live.sandbox.jars import OWN_JARS
-    from partage.properties import KNOWN, PASSWORD, USERNAME, variable
-
-    options = (
-        name
-        for path, command in settings.commands(context.find_root().command)
-        for option in settings.options(command)
-        for name in settings.variables(path, option)
-    )
-    others = VARIABLE, MIRROR, OWN_JARS, USERNAME, PASSWORD, "PARTAGE_SPARK_KAFKA"
-    return {*options, *map(variable, KNOWN), *others}
+            yield Finding(name, "absent", "is not a variable of partage", advice(name, known))
 
 
 def _terminal() -> Finding:
