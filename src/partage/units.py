@@ -14,6 +14,7 @@ from numbers import Integral, Rational, Real
 from typing import Final, Literal, Self, TypeAlias
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _SPELLED = ("kB", "MB", "GB", "TB", "PB")
 _SIZE = re.compile(r"(\d{1,19}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(/s)?", re.ASCII | re.IGNORECASE)
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%", re.ASCII)
@@ -166,6 +167,41 @@ def percent(value: float) -> str:
     """A share as a percentage in two significant digits: ``0.043 %``, ``1.8 %``, ``2,000 %``."""
     shown = 100 * value
     return f"{shown:.2g} %" if shown < 99.5 else f"{round(shown):,} %"
+
+
+def size(value: float) -> str:
+    """Bytes in three significant digits: ``0 B``, ``999 B``, ``1.50 kB``, ``6.88 GB``."""
+    return f"{round(value)} B" if value < 999.5 else scaled(value, "B")
+
+
+def significant(value: float) -> str:
+    """A positive number in three significant digits: ``0.045``, ``2.50``, ``68.8``, ``999``."""
+    if value == 0:
+        return "0"
+    if value < 0.0005:
+        return "<0.001"
+    if value < 0.0995:
+        return f"{value:.3f}"
+    if value < 9.995:
+        return f"{value:.2f}"
+    if value < 99.95:
+        return f"{value:.1f}"
+    return f"{round(value):,}"
+
+
+def prefix(maximum: float, unit: str) -> tuple[float, str]:
+    """What to divide ``maximum`` by, and the unit with its prefix: ``(1e9, "GB")``."""
+    step = 0
+    while maximum >= 999.5 and step < len(_PREFIXES) - 1:
+        maximum /= 1000
+        step += 1
+    return 1000.0**step, _PREFIXES[step] + unit
+
+
+def scaled(value: float, unit: str) -> str:
+    """A number with the unit and its prefix: ``6.88 GB``."""
+    divisor, name = prefix(value, unit)
+    return f"{significant(value / divisor)} {name}"
 
 
 def duration(seconds: float) -> str:

@@ -115,7 +115,7 @@ def test_relief_without_a_disk(run: Run, small: str) -> None:
 IMPOSSIBLE: list[tuple[tuple[str, ...], str]] = [
     (
         ("--relieve", "40%", "--remove-broker", "3"),
-        "broker 1: 40% of its disk, 40 bytes, would hold",
+        "broker 1: 40% of its disk, 40 B, would hold",
     ),
     (
         ("--max-moves", "2", "--replication-factor", "2"),

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from partage.units import duration as known_duration
-from partage.units import percent
+from partage.units import percent, prefix, scaled
 from partage.units import plural as plural
+from partage.units import significant as significant
+from partage.units import size as known_size
 
 MISSING = "–"
 """Shown for unknown values."""
 
-_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _DAY = 86_400
 
 
@@ -41,12 +42,8 @@ def of_fair(value: float, fair: float | None) -> str:
 
 
 def size(value: float | None) -> str:
-    """Bytes: ``0 B``, ``999 B``, ``1.50 kB``, ``6.88 GB``."""
-    if value is None:
-        return MISSING
-    if value < 999.5:
-        return f"{round(value)} B"
-    return _scaled(value, "B")
+    """Bytes as ``partage.units.size`` writes them, or ``MISSING``."""
+    return MISSING if value is None else known_size(value)
 
 
 def rate(value: float | None) -> str:
@@ -56,7 +53,7 @@ def rate(value: float | None) -> str:
     if value == 0:
         return "0 B/s"
     if value >= 999.5:
-        return _scaled(value, "B/s")
+        return scaled(value, "B/s")
     per_day = value * _DAY
     return "<1 B/day" if per_day < 1 else f"{size(per_day)}/day"
 
@@ -91,30 +88,15 @@ def gap(value: float) -> str:
 
 def common(maximum: float) -> tuple[float, str]:
     """One unit for a column of bytes: what to divide by, and its name (``(1e9, "GB")``)."""
-    return _prefix(maximum, "B")
+    return prefix(maximum, "B")
 
 
 def common_rate(maximum: float) -> tuple[float, str]:
     """One unit for a column of rates, as ``rate`` chooses it for the highest of them."""
     if maximum == 0 or maximum >= 999.5:
-        return _prefix(maximum, "B/s")
-    divisor, unit = _prefix(maximum * _DAY, "B/day")
+        return prefix(maximum, "B/s")
+    divisor, unit = prefix(maximum * _DAY, "B/day")
     return divisor / _DAY, unit
-
-
-def significant(value: float) -> str:
-    """A positive number in three significant digits: ``0.045``, ``2.50``, ``68.8``, ``999``."""
-    if value == 0:
-        return "0"
-    if value < 0.0005:
-        return "<0.001"
-    if value < 0.0995:
-        return f"{value:.3f}"
-    if value < 9.995:
-        return f"{value:.2f}"
-    if value < 99.95:
-        return f"{value:.1f}"
-    return f"{round(value):,}"
 
 
 def plain(value: Any) -> str:
@@ -132,16 +114,3 @@ def plain(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(plain, value))
     return str(value)
-
-
-def _prefix(maximum: float, unit: str) -> tuple[float, str]:
-    step = 0
-    while maximum >= 999.5 and step < len(_PREFIXES) - 1:
-        maximum /= 1000
-        step += 1
-    return 1000.0**step, _PREFIXES[step] + unit
-
-
-def _scaled(value: float, unit: str) -> str:
-    divisor, name = _prefix(value, unit)
-    return f"{significant(value / divisor)} {name}"

@@ -94,7 +94,7 @@ def test_a_disk_that_cannot_be_relieved_is_named() -> None:
     made = plan(cluster)
     assert used(made)[9] == 0
     full = cluster_of("1/10 9/10", "1/10 9/5")
-    with pytest.raises(CannotError, match=r"broker 9: its disk of 5 bytes overflows"):
+    with pytest.raises(CannotError, match=r"broker 9: its disk of 5 B overflows by 5 B \("):
         plan(full)
 
 

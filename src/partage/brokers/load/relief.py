@@ -17,6 +17,7 @@ from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.load_balancing.replicas import legal_start
 from partage.flow.load_relief import ReliefProblem, least_cost, limit_prices, relieve_loads
+from partage.units import size
 
 Ints = npt.NDArray[np.int64]
 
@@ -119,6 +120,7 @@ def check_disks(problem: Problem, held: Ints) -> None:
         within = f" within {problem.clock.seconds} s" if problem.clock.stopped else ""
         broker = problem.cluster.broker_ids[problem.slot_brokers[worst]]
         raise CannotError(
-            f"broker {broker}: its disk of {disk[worst]} bytes would hold {held[worst]} "
-            f"(no placement that fits was found{within}): add disk or brokers"
+            f"broker {broker}: its disk of {size(int(disk[worst]))} would overflow by "
+            f"{size(int(over[worst]))} (no placement that fits was found{within}): add disk or "
+            "brokers"
         )

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.assignment import LOAD, MOVES
+from partage.units import size
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -67,13 +68,18 @@ def fit_disks(problem: Problem, replicas: Ints) -> Ints:
 
 
 def _cannot(problem: Problem, replicas: Ints, why: str) -> CannotError:
-    """The error names the disk that overflows most."""
+    """The error names the disk that overflows most, and the rack rule where that is the cause."""
+    from partage.brokers.placement.rack_disks import too_small_rack
+
     over = disk_overflow(problem, replicas)
     full = int(over.argmax())
     cluster = problem.cluster
+    disk, excess = size(int(cluster.disk_bytes[full])), size(int(over[full]))
+    rack = too_small_rack(problem)
+    why, where = (f"proven: {rack.why}", f" to rack {rack.name}") if rack else (why, "")
     return CannotError(
-        f"broker {cluster.broker_ids[full]}: its disk of {cluster.disk_bytes[full]} bytes "
-        f"overflows by {over[full]} ({why}): add disk or brokers"
+        f"broker {cluster.broker_ids[full]}: its disk of {disk} overflows by {excess} ({why}): "
+        f"add disk or brokers{where}"
     )
 
 

@@ -30,7 +30,7 @@ from partage.flow.size_balancing import (
     fair_shares,
     narrowest_width,
 )
-from partage.units import Bytes, at_least
+from partage.units import Bytes, at_least, size
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -133,11 +133,11 @@ def _within_limits(problem: Problem, sharing: AssignmentProblem) -> BalancedSize
 def broken_limit(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str:
     """The limit on moves or bytes that is broken, in words; empty if none is."""
     least = "the least that was found to keep the rules"
-    moves, size = sharing.costs(slots)[MOVES], sharing.size_moved(slots)
+    moves, moved = sharing.costs(slots)[MOVES], sharing.size_moved(slots)
     if limits.moves is not None and moves > limits.moves:
         return f"`max_moves` {limits.moves}: {least} moves {moves} replicas"
-    if limits.bytes is not None and size > limits.bytes:
-        return f"`max_bytes_moved` {Bytes(limits.bytes)!s}: {least} moves {at_least(size)!s}"
+    if limits.bytes is not None and moved > limits.bytes:
+        return f"`max_bytes_moved` {Bytes(limits.bytes)!s}: {least} moves {at_least(moved)!s}"
     return ""
 
 
@@ -167,26 +167,33 @@ def _too_full(
     worst = int((over - band.ceiling).argmax())
     broker = problem.cluster.broker_ids[problem.slot_brokers[worst]]
     allowed = int(band.ceiling[worst])
-    what = f"its disk of {allowed} bytes"
-    if problem.options.relieve is not None:
-        what = f"{problem.options.relieve} of its disk, {allowed} bytes,"
+    what, where = f"its disk of {size(allowed)}", ""
     why = _proof_by_counting(sharing, band.ceiling, worst) or why
-    return f"broker {broker}: {what} would hold {load[worst]} ({why}): add disk or brokers"
+    if problem.options.relieve is not None:
+        what = f"{problem.options.relieve} of its disk, {size(allowed)},"
+    else:
+        from partage.brokers.placement.rack_disks import too_small_rack
+
+        rack = too_small_rack(problem)
+        why, where = (f"proven: {rack.why}", f" to rack {rack.name}") if rack else (why, where)
+    held = f"{size(int(load[worst]))}, {size(int(load[worst]) - allowed)} too much"
+    return f"broker {broker}: {what} would hold {held} ({why}): add disk or brokers{where}"
 
 
 def _proof_by_counting(sharing: AssignmentProblem, ceiling: Ints, worst: int) -> str:
     """Why no placement keeps below the ceilings [E], if counting proves it; else empty."""
     stays = sharing.base_size
     if stays[worst] > ceiling[worst]:
-        return f"proven: {stays[worst]} of them cannot move"
+        return f"proven: {size(int(stays[worst]))} of them cannot move"
     free = np.maximum(ceiling - stays, 0)
     needed, total = sum((sharing.size * sharing.demand).tolist()), sum(free.tolist())
     if needed > total:
-        return f"proven: {needed} bytes must be placed, all brokers have space for {total}"
+        more = f"{size(needed - total)} more than all brokers have space for"
+        return f"proven: {size(needed)} must be placed, {more}"
     able = len(free) - np.searchsorted(np.sort(free), sharing.size)
     if (able < sharing.demand).any():
         large = int(sharing.size[able < sharing.demand].max())
-        return f"proven: too few brokers have space for a replica of {large} bytes"
+        return f"proven: too few brokers have space for a replica of {size(large)}"
     return ""
 
 
