@@ -67,7 +67,9 @@ TopicName: TypeAlias = Annotated[
 InstanceId: TypeAlias = Annotated[str, Meta(pattern=rf"\A({TOPIC})?\Z", description=TOPIC_RULE)]
 """``group.instance.id``; empty for none."""
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=MAX_INT32)]
-Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Int64: TypeAlias = Annotated[
+    int, Meta(ge=-(2**63), le=2**63 - 1, description="a whole number of 64 bits")
+]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT32)]
 Base64: TypeAlias = Annotated[bytes, Meta(description="Base64")]
 Form = TypeVar("Form")

@@ -42,6 +42,18 @@ ANSWERS = {
     "verify cluster.json": "is a file, expected a plan directory: partage plan cluster.json",
     "check p/plan.json": "p/plan.json: is a file, expected the plan directory it is in: p",
     "report p/plan.json": "p/plan.json: is a file, expected the plan directory it is in: p",
+    "report p": "p/plan.json: has no format_version: expected a file that partage plan wrote",
+    "plan headings.txt": "headings.txt: has 1 topic without partitions (no 'Partition:' line): "
+    "give the whole output of kafka-topics.sh --describe",
+    "place console cluster.json --partitions 30 --brokers 7,8": "--brokers 7,8: the partitions of "
+    "console have 3 replicas each: name 3 brokers or more",
+    "place t few.json --partitions 3": "t: the partitions of t have 2 replicas each, only 1 broker",
+    "assign group.json --assignor range --max-skew 5%": "--max-skew: range has no such option: it "
+    "takes none",
+    "assign group.json --assignor weighted --racks-first": "--racks-first: weighted has no such "
+    "option: it takes --max-skew",
+    "plan cluster.json --replication-factor 10": "needs 10 live brokers, 9 can be used: lower the "
+    "replication factor or add a broker",
     "report nosuch": "nosuch: no such directory, expected a plan directory",
     "profile nosuch.parquet -o d": "partage: nosuch.parquet: no such file or directory",
     "profile --sizes nosuch.txt -o d": "partage: nosuch.txt: no such file or directory",
@@ -85,6 +97,12 @@ def files(run: Run, grown: str) -> None:
         '{"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t"], "instanc_id": "b"}]}'
     )
     Path("p/plan.json").write_text("{}")
+    Path("headings.txt").write_text("Topic: orders\tPartitionCount: 3\tReplicationFactor: 3\n")
+    Path("group.json").write_text('{"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t"]}]}')
+    Path("few.json").write_text(
+        '{"brokers": [{"id": 1}, {"id": 2, "alive": false}],'
+        ' "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}'
+    )
 
 
 @pytest.mark.usefixtures("files")
@@ -94,6 +112,15 @@ def test_the_answer_says_what_to_do(run: Run, words: str) -> None:
     assert (ended.code, ended.out) == (2, "")
     (line,) = ended.err.splitlines()  # nothing else: Spark was not started
     assert ANSWERS[words] in line
+
+
+@pytest.mark.usefixtures("files")
+def test_a_plan_without_a_version_is_a_defect(run: Run) -> None:
+    ended = run("check", "p")
+    assert (ended.code, ended.err) == (1, "")
+    assert ended.out.startswith(
+        "✗ plan.json: has no format_version: expected a file that partage plan wrote\n"
+    )
 
 
 def warnings(run: Run, *words: str) -> list[str]:

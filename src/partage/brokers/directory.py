@@ -19,6 +19,7 @@ from partage.printable import printable_json
 
 FORMAT_VERSION = 1
 MARKER = "plan.json"
+NO_VERSION = "has no format_version: expected a file that partage plan wrote"
 REASSIGNMENT, ROLLBACK, REPORT = "reassignment.json", "rollback.json", "report.html"
 JOURNAL = "journal.jsonl"
 """What runs did to apply the plan; exists once one has begun."""

@@ -134,10 +134,7 @@ def place(
         )
     usable = _usable(cluster, brokers)
     if not 1 <= factor <= int(usable.sum()):
-        raise InputError(
-            f"replication_factor {factor}",
-            f"expected 1 to {int(usable.sum())}, the live brokers that may get replicas",
-        )
+        raise _wrong_factor(topic, factor, int(usable.sum()), replication_factor, brokers)
     problem = _problem(cluster, topic, range(len(existing), partitions), factor, usable)
     answer = strategy_named(EXACT).decide(problem)
     led = improve_by_steps(problem, lead(problem, answer))
@@ -153,6 +150,21 @@ def place(
         usable=usable,
         stages=(*prove_placement(problem, after), *prove_leaders(problem, after, led)),
     )
+
+
+def _wrong_factor(
+    topic: str, factor: int, usable: int, asked: int | None, brokers: str | Sequence[int] | None
+) -> InputError:
+    """The error for a factor that the ``usable`` live brokers cannot have, which names what was
+    asked for."""
+    if asked is not None:
+        expected = f"expected 1 to {usable}, the live brokers that may get replicas"
+        return InputError(f"replication_factor {factor}", expected)
+    needs = f"the partitions of {topic} have {factor} replicas each"
+    if brokers is None:
+        live = f"only {plural(usable, 'broker is', 'brokers are')} live"
+        return InputError(topic, f"{needs}, {live}")
+    return InputError(f"brokers {shown(brokers)}", f"{needs}: name {factor} brokers or more")
 
 
 def _existing(cluster: Cluster, topic: str) -> list[list[int]]:

@@ -18,6 +18,7 @@ import msgspec
 from partage.brokers.directory import (
     FORMAT_VERSION,
     MARKER,
+    NO_VERSION,
     check_plan_directory,
     fingerprint,
     wave_name,
@@ -359,6 +360,8 @@ def _read(
 def parse(value: Any, where: str = MARKER) -> PlanFile:
     """A plan.json document, checked. Raises InputError, with ``where`` for the file's name."""
     version = value.get("format_version") if isinstance(value, dict) else None
+    if isinstance(value, dict) and "format_version" not in value:
+        raise InputError(where, NO_VERSION)
     if type(version) is int and version != FORMAT_VERSION:
         problem = f"format_version is {version}, this partage reads {FORMAT_VERSION}"
         raise InputError(where, problem)

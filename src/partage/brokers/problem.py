@@ -510,7 +510,8 @@ def _check_replicas(
         row = int(wanting[0])
         raise InputError(
             "replication factor",
-            f"{cluster.names[row]} needs {target[row]} live brokers, {count} can be used",
+            f"{cluster.names[row]} needs {target[row]} live brokers, {count} can be used: lower "
+            "the replication factor or add a broker",
         )
     on_excluded = np.append(excluded, False)[cluster.replicas].any(axis=1)
     stuck = np.flatnonzero(~chosen & on_excluded)

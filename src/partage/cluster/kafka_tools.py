@@ -117,6 +117,12 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
                 least[head["topic"]] = min_insync(settings)
         else:
             raise InputError(where, f"line {i}: expected 'Topic: … Partition: … Replicas: 1,2'")
+    if not topics and announced:
+        raise InputError(
+            where,
+            f"has {plural(len(announced), 'topic')} without partitions (no 'Partition:' line): "
+            "give the whole output of kafka-topics.sh --describe",
+        )
     if not topics:
         raise InputError(
             where, "neither JSON nor the output of kafka-topics.sh --describe (no 'Topic:' line)"

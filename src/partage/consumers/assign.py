@@ -62,8 +62,8 @@ def assign(
         options["racks_first"] = True
     for option in options:
         if option not in chosen.options:
-            known = ", ".join(chosen.options) or "none"
-            raise InputError(assignor, f"has no option {option!r}: expected {known}")
+            known = " and ".join(f"`{one}`" for one in chosen.options)
+            raise InputError(option, f"{assignor} has no such option: it takes {known or 'none'}")
     group = group if isinstance(group, Group) else Group.read(group)
     if group.has_racks:
         _ = group.weight  # refuses wrong weights, which count for what is read across racks

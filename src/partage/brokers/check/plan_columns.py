@@ -18,7 +18,7 @@ from partage.brokers.check.asked import Asked
 from partage.brokers.check.plan_schema import PLAN
 from partage.brokers.check.racks import rows_that_break_the_rule
 from partage.brokers.check.schema import MalformedError, identical, mismatch
-from partage.brokers.directory import FORMAT_VERSION, MARKER
+from partage.brokers.directory import FORMAT_VERSION, MARKER, NO_VERSION
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
 
@@ -377,6 +377,8 @@ def pair_counts(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
 
 
 def _check_schema(value: Any) -> None:
+    if type(value) is not dict or "format_version" not in value:
+        raise MalformedError(f"{MARKER}: {NO_VERSION}")
     if not identical(value["format_version"], FORMAT_VERSION):
         raise MalformedError(
             f"{MARKER}: format_version is {value['format_version']!r}, expected {FORMAT_VERSION}"
