@@ -85,6 +85,9 @@ def test_an_input_that_has_no_place_for_racks_is_a_warning() -> None:
     proposal, racks = problem({"version": 1, "partitions": BARE["partitions"]}).warnings
     assert "read as the current placement" in proposal
     assert "no place for racks" in racks
+    assert racks.endswith(
+        "plan from a file of partage snapshot, or from JSON that lists the brokers with their racks"
+    )
 
 
 def test_remove() -> None:

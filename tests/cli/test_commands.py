@@ -130,6 +130,24 @@ def test_compare_shows_why_a_strategy_fails(run: Run, grown: str) -> None:
     assert "leader-flow" in text
 
 
+def test_compare_where_no_strategy_has_a_plan(run: Run, grown: str) -> None:
+    ended = run("compare", grown, "--max-moves", "3")
+    assert ended.code == 1
+    assert ended.out.endswith("\n\nNo strategy has a plan for this.\n")
+    assert run("compare", grown, "--max-moves", "3", "--json").code == 1
+
+
+def test_compare_leads_to_a_strategy_that_has_a_plan(run: Run, small: str) -> None:
+    value = json.loads(Path(small).read_text())
+    for broker in value["brokers"]:
+        broker["disk_bytes"] = 10
+    Path("full.json").write_text(json.dumps(value))
+    words = ("compare", "full.json", "--strategy", "exact", "--strategy", "leader-flow")
+    ended = run(*words)
+    assert ended.code == 0
+    assert ended.out.endswith("\nNext: partage plan full.json --strategy leader-flow -o plan/\n")
+
+
 def test_compare_of_some_strategies(run: Run, grown: str) -> None:
     ended = run("compare", grown, "--strategy", "generate", "--strategy", "exact", "--json")
     assert list(ended.json["strategies"]) == ["generate", "exact"]

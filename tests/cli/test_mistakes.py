@@ -54,6 +54,8 @@ ANSWERS = {
     "option: it takes --max-skew",
     "plan cluster.json --replication-factor 10": "needs 10 live brokers, 9 can be used: lower the "
     "replication factor or add a broker",
+    "plan cluster.json --picture x.PNG": "--picture x.PNG: is drawn as SVG: give a name with .svg",
+    "assign group.json --assignor range --picture x.pdf": "--picture x.pdf: is drawn as SVG",
     "report nosuch": "nosuch: no such directory, expected a plan directory",
     "profile nosuch.parquet -o d": "partage: nosuch.parquet: no such file or directory",
     "profile --sizes nosuch.txt -o d": "partage: nosuch.txt: no such file or directory",

@@ -177,7 +177,7 @@ def test_apply_writes_the_plan_before_it_asks(
     ended = run("apply", other, *SERVER, "--batch", "1", "--concurrency", "1", "-o", "d")
     assert ended.code == 0
     assert ended.out.splitlines() == [
-        "2 replicas move (proven minimum): sizes unknown in 2 waves.",
+        "2 replicas move (proven minimum) in 2 waves: sizes unknown.",
         "Written: d",
     ]
     assert asked == ["d"]

@@ -111,7 +111,8 @@ def _leaders(problem: Problem, placement: Placement) -> list[str]:
     """Leader counts that cannot be even, because too many partitions share a few brokers."""
     counts = placement.leader_counts()[problem.slot_brokers]
     total = int(counts.sum())
-    if problem.options.leaders_by_search or int(counts.max()) <= -(-total // len(counts)):
+    even = -(-total // len(counts))
+    if problem.options.leaders_by_search or int(counts.max()) <= even:
         return []
     inside = np.zeros(len(problem.usable), dtype=np.bool_)
     inside[problem.slot_brokers[int(counts.argmax())]] = True
@@ -126,14 +127,16 @@ def _leaders(problem: Problem, placement: Placement) -> list[str]:
             break
         inside |= reach
     count, brokers = int(inside[replicas[:, 0]].sum()), int(inside.sum())
+    most = -(-count // brokers)
+    if most <= even:  # other leaders of these replica sets would be even
+        return []
     ids = placement.cluster.broker_ids[inside].tolist()
     shown = listed(list(map(str, ids)), 8)
     plural = "broker" if brokers == 1 else f"the {brokers} brokers"
     why = "replica sets" if problem.leader_racks is None else "replica sets and leader racks"
     return [
         f"{why}: {count} partitions can only be led by {plural} {shown}: "
-        f"{-(-count // brokers)} leaders on one of them, an even share would be "
-        f"{-(-total // len(counts))}"
+        f"{most} leaders on one of them, an even share would be {even}"
     ]
 
 

@@ -646,7 +646,8 @@ def _warnings(problem: Problem) -> Iterable[str]:
     if not cluster.racks_known:
         yield (
             "the input has no place for racks: where the cluster has some, a plan may put two "
-            "replicas into one; give it as a snapshot, or in the plain form"
+            "replicas into one; plan from a file of partage snapshot, or from JSON that lists the "
+            "brokers with their racks"
         )
     weights, exact = problem._weighed
     if not exact:

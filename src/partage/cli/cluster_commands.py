@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from partage.brokers.declaration import COMPARE, PLAN
-from partage.brokers.options import PlanOptions
+from partage.brokers.options import EXACT, PlanOptions
 from partage.cli import next_step, output
 from partage.cli.arguments import (
     BootstrapServer,
@@ -139,6 +139,8 @@ def compare(
 ) -> None:
     """Compare the plans of all strategies for the same problem.
 
+    Exits 1 if no strategy has a plan.
+
     Examples:
 
         partage compare cluster.json --add-broker 10:a
@@ -158,15 +160,21 @@ def compare(
             from partage.cli.spelling import spelled
 
             figures["cannot"] = spelled(figures["cannot"], get_current_context())
+    having = [name for name, row in found["strategies"].items() if "cannot" not in row]
     if json:
         output.print_json(found)
-        return
-    from partage.report.comparison_tables import print_compare
+    else:
+        from partage.report.comparison_tables import print_compare
 
-    console = output.console()
-    print_compare(found, console, verbose)
-    this = next_step.same_call("plan", without=("strategies",), more=("-o", "plan/"))
-    next_step.show(console, *this)
+        console = output.console()
+        print_compare(found, console, verbose)
+        if having:
+            only = () if EXACT not in found["strategies"] or EXACT in having else having[:1]
+            more = (*(word for name in only for word in ("--strategy", name)), "-o", "plan/")
+            this = next_step.same_call("plan", without=("strategies",), more=more)
+            next_step.show(console, *this)
+    if not having:
+        raise typer.Exit(1)
 
 
 def check(plan: PlanArgument, json: Json = False) -> None:

@@ -30,7 +30,7 @@ from typer.core import TyperOption
 
 from partage.cli.arguments import assignor_names, strategy_names
 from partage.cli.compat import help_printer, keep_values_of_their_type
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.printable import printable
 from partage.redaction import redacted
 
@@ -47,6 +47,9 @@ _ASCII = {
     **dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True)),
 }
 
+
+_OTHER_PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".pdf", ".png", ".tif", ".tiff", ".webp")
+"""What names of pictures end in that are not SVG."""
 
 _NAMES: dict[str, Callable[[], list[str]]] = {
     "--strategy": strategy_names,
@@ -83,7 +86,10 @@ def write_picture(path: str | None, draw: Callable[[], str]) -> None:
 
 
 def check_files(*, picture: str | None = None, report: str | None = None) -> None:
-    """Raise InputError early, before long work, if ``write_picture`` or ``write_page`` would."""
+    """Raise InputError early, before long work, if ``write_picture`` or ``write_page`` would, or if
+    a picture has the name of another kind of picture."""
+    if picture is not None and Path(picture).suffix.lower() in _OTHER_PICTURES:
+        raise InputError(f"picture {shown(picture)}", "is drawn as SVG: give a name with .svg")
     for path, what in ((picture, "picture"), (report, "report")):
         if path is not None:
             from partage.outputs import check_file

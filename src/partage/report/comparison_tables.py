@@ -56,13 +56,14 @@ def print_compare(compare: Mapping[str, Any], console: Console, verbose: bool = 
         if left_out := [column.name for column in every if column not in shown]:
             printing.note(console, f"Not shown: {'; '.join(left_out)}: see compare --verbose.")
     printing.bullets(console, "Warnings", comparison.warnings, "yellow", "--json")
-    if plans:
-        console.print()
-        console.print(Text(_answer(plans), "bold"))
+    console.print()
+    console.print(Text(_answer(plans), "bold"))
 
 
 def _answer(plans: Mapping[str, StrategyFigures]) -> str:
     """Which strategies are proven optimal, and what the plan of the first of them costs."""
+    if not plans:
+        return "No strategy has a plan for this."
     proven = [name for name, row in plans.items() if row.optimal and not row.gaps]
     if not proven:
         return "No plan is proven optimal in every stage."

@@ -97,7 +97,7 @@ def _between_brokers(plan: PlanData) -> str:
         changed = units.plural(reordered, "partition")
         return f"No replica moves: {changed} {verb} only the order of replicas{waves}"
     moves = f"{units.plural(plan.moves, 'replica')} {'moves' if plan.moves == 1 else 'move'}"
-    copied = f"{units.size(plan.bytes_moved)} to copy" if plan.load("bytes") else "sizes unknown"
+    copied = f"{units.size(plan.bytes_moved)} to copy"
     if plan.bytes_bound is not None:
         minimum = "proven minimum" if plan.minimal else above(plan)
         return f"{moves}: {copied}{waves} ({minimum})"
@@ -107,6 +107,8 @@ def _between_brokers(plan: PlanData) -> str:
         minimum = f"proven minimum{'' if limits == AS_BALANCED else f' {limits}'}"
     elif plan.less_balanced:
         minimum = f"the fairest placement needs {fairest_moves(plan)}"
+    if not plan.load("bytes"):
+        return f"{moves} ({minimum}){waves}: sizes unknown"
     return f"{moves} ({minimum}): {copied}{waves}"
 
 
