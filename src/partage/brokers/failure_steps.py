@@ -73,7 +73,8 @@ def _searched(problem: Problem, led: Led, sets: bool) -> Led | None:
 
 def _rank(problem: Problem, led: Led) -> tuple[int, ...]:
     """What counts of an order, in order."""
-    racks = _Search(problem, led, False).racks
+    placement = Placement(problem.cluster.with_replicas(led.replicas), problem.usable)
+    _, racks = _levels(problem, placement)
     fairness = 0 if led.leaders is None else led.leaders.value
     return (fairness, led.failure.worst, led.failure.value, racks.worst, racks.squares)
 
