@@ -353,9 +353,9 @@ def moved_log_dirs(before: Cluster, after: Cluster) -> tuple[Ints, Ints]:
     return row, column
 
 
-def changed_sets(before: Cluster, after: Cluster) -> Bools:
-    """[P] whether a partition has other brokers than before."""
-    old, new = one_width(before.replicas, after.replicas)
+def changed_sets(before: Ints, after: Ints) -> Bools:
+    """[P] whether replica lists [P, R], padded with -1, have other brokers than before."""
+    old, new = one_width(before, after)
     return np.asarray((np.sort(old, axis=1) != np.sort(new, axis=1)).any(axis=1))
 
 

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from partage.brokers.failure_steps import improve_by_steps
 from partage.brokers.figures import (
     Placement,
     changed_rows,
+    changed_sets,
     moved_log_dirs,
-    one_width,
     rack_violations,
 )
 from partage.brokers.leaders import Led, lead, prove_order
@@ -249,8 +247,7 @@ def _hints(problem: Problem, after: Cluster) -> list[str]:
 
 def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:
     """A warning if the plan itself violates the rack rule; unchanged partitions do not count."""
-    was, now = one_width(problem.cluster.replicas, after.replicas)
-    other = (np.sort(was, axis=1) != np.sort(now, axis=1)).any(axis=1)
+    other = changed_sets(problem.cluster.replicas, after.replicas)
     broken = rack_violations(after, problem.usable)
     if not (broken & other & problem.chosen).any():
         return []

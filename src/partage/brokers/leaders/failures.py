@@ -22,7 +22,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from partage.brokers.figures import next_live, one_width
+from partage.brokers.figures import changed_sets, next_live
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
@@ -143,13 +143,13 @@ class Orders:
             total=int(self.counts.sum()),
         )
         before = problem.cluster.replicas
-        same_set = _same_sets(before, lists)[choices.open]
+        other_set = changed_sets(before, lists)[choices.open]
         today = problem.broker_slot[before[choices.open, 0]]
         next_today = problem.broker_slot[next_live(before[choices.open], problem.usable)]
         leader_change = (self.first != today[row]).astype(np.int64)
         order_change = leader_change | (self.second != next_today[row])
         self.picked: dict[tuple[bytes, int], tuple[Ints, Prices] | None] = {}
-        self.changes = (leader_change, np.where(same_set[row], order_change, 0))
+        self.changes = (leader_change, np.where(other_set[row], 0, order_change))
 
     @cached_property
     def open(self) -> bool:
@@ -326,11 +326,6 @@ class _Chosen:
         joint = proven_bound(self.orders.takeovers, self.proof.worst, cases) if cases else None
         if joint is not None and joint > self.proof.joint:
             self.proof = replace(self.proof, joint=joint, cases=cases)
-
-
-def _same_sets(before: Ints, after: Ints) -> Bools:
-    one, other = (np.sort(lists, axis=1) for lists in one_width(before, after))
-    return np.asarray((one == other).all(axis=1))
 
 
 def prices_of_pairs(problem: Problem, lists: Ints, cap: int) -> tuple[Ints, int]:

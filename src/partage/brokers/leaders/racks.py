@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from partage.brokers.figures import next_live, one_width
+from partage.brokers.figures import changed_sets, next_live, one_width
 from partage.brokers.problem import Problem
 
 Ints = npt.NDArray[np.int64]
@@ -130,7 +130,6 @@ def _takers(on: Ints, leader: Ints, follower: Ints, rack: Ints) -> Ints:
 def _changed(problem: Problem, lists: Ints, rows: Ints, leader: Ints, follower: Ints) -> Bools:
     """[I] whether the list is another than today anyhow."""
     before, after = (part[rows] for part in one_width(problem.cluster.replicas, lists))
-    same_set = (np.sort(before, axis=1) == np.sort(after, axis=1)).all(axis=1)
     same_leader = problem.broker_slot[before[:, 0]] == leader
     same_follower = problem.broker_slot[next_live(before, problem.usable)] == follower
-    return np.asarray(~(same_set & same_leader & same_follower))
+    return np.asarray(changed_sets(before, after) | ~(same_leader & same_follower))

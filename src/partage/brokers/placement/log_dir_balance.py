@@ -170,7 +170,7 @@ def disks_of(problem: Problem, after: Cluster) -> Iterator[BrokerDisks]:
     row, column = row[order], column[order]
     broker = after.replicas[row, column]
     was = kept_log_dirs(before, after)[row, column]
-    may_move = problem.chosen & ~changed_sets(before, after)
+    may_move = problem.chosen & ~changed_sets(before.replicas, after.replicas)
     size = np.maximum(before.size_bytes, 0)[row]
     for number, one in enumerate(after.brokers):
         slots = problem.open_log_dirs(number)

@@ -98,7 +98,7 @@ def _empty_with_moves(
     is reassigned: they change their log dir in its wave."""
     before, wave = problem.cluster, _wave_of(after, waves)
     assert before.log_dirs is not None
-    changed = changed_sets(before, after)[:, None]
+    changed = changed_sets(before.replicas, after.replicas)[:, None]
     size = np.maximum(before.size_bytes, 0)
     for broker, log_dir in sorted(problem.removed_log_dirs):
         inside = changed & (before.replicas == broker) & (before.log_dirs == log_dir)

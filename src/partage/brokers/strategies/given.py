@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.figures import one_width
+from partage.brokers.figures import changed_sets, one_width
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 
@@ -36,7 +36,7 @@ def given(problem: Problem) -> Ints:
             f"{problem.cluster.names[row]} has a replica on broker {broker}, which must be empty"
         )
     if problem.options.no_moves:
-        moved = (np.sort(replicas, axis=1) != np.sort(today, axis=1)).any(axis=1)
+        moved = changed_sets(today, replicas)
         if moved.any():
             row = int(moved.argmax())
             raise CannotError(f"`no_moves` forbids the moves of {problem.cluster.names[row]}")

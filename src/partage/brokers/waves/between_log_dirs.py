@@ -40,7 +40,7 @@ class BetweenLogDirs:
         self.target = self.source[:0]
         if after.log_dirs is not None:
             self.target = self._first[self.broker] + after.log_dirs[self.row, column]
-        self._alone = ~changed_sets(before, after)[self.row]
+        self._alone = ~changed_sets(before.replicas, after.replicas)[self.row]
         self.rows, self._start = np.unique(self.row[self._alone], return_index=True)
 
     @cached_property
