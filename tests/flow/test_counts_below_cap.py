@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from partage.flow import counts_below_cap as module
 from partage.flow.certificate import Takeovers, proven_bound
+from partage.flow.count_search import CountSearch
 from partage.flow.counts_below_cap import CappedPicks, counts_below_cap
 from tests.flow.takeover_cases import Case, cases
 from tests.profiles import examples
@@ -76,6 +77,17 @@ def test_nothing_is_claimed_without_effort(case: Case, cap: int) -> None:
         searched = counts_below_cap(takeovers, takeovers.low, cap)
     if possible(case, cap):
         assert proven_bound(takeovers, cap, searched.proof) is not None
+
+
+def test_no_flow_where_it_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    takeovers = Case([[0, 1], [0, 1]], [0, 0], [[0, 0], [0, 0]]).takeovers()
+    assert CountSearch().relaxed(takeovers, 1)
+    monkeypatch.setattr(module, "MAX_ARCS", 0)
+    monkeypatch.setattr(CappedPicks, "cuts", None)
+    searched = CountSearch().find(takeovers, takeovers.low, 1)
+    assert searched.counts is None
+    assert proven_bound(takeovers, 1, searched.proof) is not None
+    assert not CountSearch().relaxed(takeovers, 1)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -31,9 +31,11 @@ class CountSearch(Struct, frozen=True, eq=False):
     def find(self, takeovers: Takeovers, counts: Ints, cap: int) -> Searched:
         """Counts for which all levels can be at most ``cap``, near ``counts`` [E], or a proof that
         there are none."""
-        from partage.flow.count_cases import digest_of, ranges_of
-        from partage.flow.counts_below_cap import counts_below_cap
+        from partage.flow.count_cases import Searched, digest_of, no_prices, ranges_of
+        from partage.flow.counts_below_cap import counts_below_cap, too_large
 
+        if too_large(takeovers):
+            return Searched(None, [no_prices(takeovers)])
         key = (digest_of(takeovers), *ranges_of(takeovers), counts.tobytes(), cap)
         if key not in self.caps:
             self.caps[key] = counts_below_cap(takeovers, counts, cap)
@@ -41,8 +43,10 @@ class CountSearch(Struct, frozen=True, eq=False):
 
     def relaxed(self, takeovers: Takeovers, cap: int) -> Sequence[Prices | int]:
         """A proof that no counts keep the cap, if the relaxation of all counts is one."""
-        from partage.flow.counts_below_cap import CapSearch
+        from partage.flow.counts_below_cap import CapSearch, too_large
 
+        if too_large(takeovers):
+            return []
         search = CapSearch(takeovers, cap)
         found = search.relax(takeovers)
         return [found.prices] if found is not None and search.excludes(found) else []

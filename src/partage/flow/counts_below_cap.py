@@ -72,6 +72,12 @@ def counts_below_cap(takeovers: Takeovers, counts: Ints, cap: int) -> Searched:
     return CapSearch(takeovers, cap, counts).run()
 
 
+def too_large(takeovers: Takeovers) -> bool:
+    """Whether a single flow would take too long."""
+    arcs = takeovers.items + len(takeovers.item) + len(takeovers.holder) + takeovers.slots
+    return arcs > MAX_ARCS
+
+
 class Cut(Struct, frozen=True, eq=False):
     """Marked options [O] and slots [E], which carry ``spare`` more items than must pass them, and
     for each item that a slot holds above its low count ``worth`` [E] more."""
@@ -175,8 +181,6 @@ class CapSearch(CaseSearch):
         self.start = takeovers.low if start is None else start
         self.cap, self.effort = cap, EFFORT
         self.picks = CappedPicks(takeovers, cap)
-        if self.picks.arcs > MAX_ARCS:
-            self.effort = -1
         self.pool: list[Cut] = []
 
     def relax(self, case: Takeovers) -> Relaxed | None:
