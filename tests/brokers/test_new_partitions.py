@@ -110,6 +110,8 @@ def test_per_broker_is_counted() -> None:
         lists = [one[:columns] for one in found.after.replica_lists()]
         assert counts[name][1] == [sum(b in one for one in lists) for b in (1, 2, 3, 4)]
     assert found.to_json()["per_broker"]["topic"] == {"before": [0, 0], "after": [2, 2]}
+    led = [sum(one[0] == b for one in found.lists) for b in (1, 2, 3, 4)]
+    assert counts["topic_leaders"] == ([0] * 4, led)
 
 
 def test_only_these_brokers() -> None:

@@ -67,7 +67,7 @@ class NewPartitions:
 
     def per_broker(self) -> dict[str, tuple[list[int], list[int]]]:
         """Of the brokers that could get replicas, before and after: ``replicas``, ``leaders``, and
-        the topic's replicas."""
+        those of the topic, ``topic`` and ``topic_leaders``."""
 
         def counts(cluster: Cluster, of_topic: bool, columns: int | None) -> list[int]:
             mine = np.isin(cluster.topics, self.topic)[cluster.topic]
@@ -75,7 +75,12 @@ class NewPartitions:
             every = np.bincount(held[held >= 0], minlength=len(self.usable))
             return [int(count) for count in every[self.usable]]
 
-        kinds = (("replicas", False, None), ("leaders", False, 1), ("topic", True, None))
+        kinds = (
+            ("replicas", False, None),
+            ("leaders", False, 1),
+            ("topic", True, None),
+            ("topic_leaders", True, 1),
+        )
         return {
             name: (counts(self.before, of_topic, columns), counts(self.after, of_topic, columns))
             for name, of_topic, columns in kinds

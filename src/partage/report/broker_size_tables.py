@@ -29,7 +29,7 @@ def _print_answer(found: ClusterSize, console: Console) -> None:
     console.print(
         Text(
             f"{units.plural(found.brokers, 'broker')} with {float(found.asked.headroom):.0%} "
-            f"headroom{_DOWN[found.asked.survive]}; today {found.today:,}",
+            f"headroom{_counted(found)}{_DOWN[found.asked.survive]}; today {found.today:,}",
             "bold",
         )
     )
@@ -42,6 +42,19 @@ def _print_answer(found: ClusterSize, console: Console) -> None:
         numbers = f"{gap[0]:,}" if len(gap) == 1 else f"{gap[0]:,} to {gap[-1]:,}"
         console.print(Text(f"For {numbers}, no placement was found{_missed(found)}."))
     _print_changes(found, console)
+    after = found.cluster if found.found.after is None else found.found.after
+    most = int(after.replication_factor.max())
+    if found.asked.failures and found.brokers <= most:
+        lack = f"While one of {found.brokers:,} is down, partitions with {most} replicas lack one"
+        console.print(Text(f"{lack}: no other broker can get it."))
+
+
+def _counted(found: ClusterSize) -> str:
+    """Which resources the headroom is of, if not all are counted."""
+    counted = [_NAMES[one.name] for one in found.resources]
+    if not found.left_out:
+        return ""
+    return f" of {' and '.join(counted)}{' alone' if len(counted) == 1 else ''}"
 
 
 def _print_details(found: ClusterSize, console: Console) -> None:

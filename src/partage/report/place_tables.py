@@ -10,6 +10,7 @@ from partage.printable import printable
 from partage.report import printing, units
 
 _MANY = 20
+_OF_TOPIC = {"topic": "replicas of {}", "topic_leaders": "leaders of {}"}
 
 
 def print_placement(found: NewPartitions, console: Console) -> None:
@@ -30,7 +31,7 @@ def print_placement(found: NewPartitions, console: Console) -> None:
     for title in ("before", "after"):
         table.add_column(title, justify="right")
     for name, (before, after) in found.per_broker().items():
-        words = f"replicas of {printable(found.topic)}" if name == "topic" else name
+        words = _OF_TOPIC[name].format(printable(found.topic)) if name in _OF_TOPIC else name
         table.add_row(Text(words), _span(before), _span(after))
     console.print(table)
     console.print()

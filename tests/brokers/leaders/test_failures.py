@@ -48,6 +48,7 @@ def test_which_broker_leads_one_more_lowers_the_worst_survivor() -> None:
     assert set(of_counts.values()) == {7, 8}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("brokers", "partitions", "worst"), [(50, 1010, 21), (50, 1015, 21), (60, 1330, 23)]
 )
