@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.figures import one_width
+from partage.brokers.figures import not_in
 from partage.brokers.problem import Problem, some
 from partage.cluster.min_insync import MIN_INSYNC, lowered_below
 from partage.units import listed, plural
@@ -65,9 +65,7 @@ def _replicas_off(problem: Problem, brokers: Bools) -> int:
     if problem.given is None:
         stays = np.append(problem.usable, False)[replicas]
     else:
-        today, wanted = one_width(replicas, problem.given)
-        in_both = (today[:, :, None] == wanted[:, None, :]).any(axis=2) & (today >= 0)
-        stays = in_both[:, : replicas.shape[1]]
+        stays = (replicas >= 0) & ~not_in(replicas, problem.given)
     leave = np.append(brokers, False)[replicas] & ~stays
     fetched = np.maximum(problem.target - stays.sum(axis=1), 0)
     return int(np.minimum(leave.sum(axis=1), fetched)[problem.chosen].sum())

@@ -305,12 +305,18 @@ def rack_violations(cluster: Cluster, usable: Bools) -> Bools:
     return broken
 
 
+def not_in(lists: Ints, others: Ints) -> Bools:
+    """[P, R] which replicas of the lists [P, R], -1 padded, are on a broker that the others
+    [P, any] lack."""
+    lacking = lists >= 0
+    for brokers in others.T:
+        lacking &= lists != brokers[:, None]
+    return lacking
+
+
 def only_in(cluster: Cluster, other: Cluster) -> tuple[Ints, Ints]:
     """(row, column) of each replica of ``cluster`` whose broker has none in ``other``."""
-    only = cluster.replicas >= 0
-    for brokers in other.replicas.T:
-        only &= cluster.replicas != brokers[:, None]
-    row, column = np.nonzero(only)
+    row, column = np.nonzero(not_in(cluster.replicas, other.replicas))
     return row, column
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from msgspec import Struct, field, structs
 
 from partage.brokers.budget import Budgeted, within_limits
-from partage.brokers.figures import one_width, rack_violations
+from partage.brokers.figures import not_in, one_width, rack_violations
 from partage.brokers.option_values import LogDirOfBroker, NewBroker, Replacement
 from partage.brokers.options import GIVEN, PlanOptions
 from partage.brokers.search_clock import SearchClock
@@ -716,7 +716,7 @@ def _given_warnings(problem: Problem) -> Iterable[str]:
     today, wanted = one_width(cluster.replicas, problem.given)
     old, new = cluster.replication_factor, (wanted >= 0).sum(axis=1)
     changed = (today != wanted).any(axis=1)
-    fetched = ~(wanted[:, :, None] == today[:, None, :]).any(axis=2) & (wanted >= 0)
+    fetched = not_in(wanted, today)
     dead = ~np.append(cluster.alive, True)[wanted]
 
     left = changed & ~problem.chosen
