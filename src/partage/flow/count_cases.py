@@ -22,6 +22,9 @@ from partage.flow.certificate import Prices, Takeovers
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+SCALES = (1, 2, 12, 720, 30_240)
+"""Units in which dual values are rounded to whole prices, the coarsest first."""
+
 
 class Searched(Struct, frozen=True, eq=False):
     """``counts`` [E], better than those before, or None if none were found; ``proof``: how good any

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from partage.flow.certificate import Prices, Takeovers
-from partage.flow.count_cases import CaseSearch, Relaxed, Searched, no_prices
+from partage.flow.count_cases import SCALES, CaseSearch, Relaxed, Searched, no_prices
 from partage.flow.open_picks import counts_with_picks
 
 Ints = npt.NDArray[np.int64]
@@ -63,8 +63,6 @@ _STARTS = 30
 _LITTLE = 1e-7
 """Violations of cuts that may be due to rounding."""
 
-_SCALES = (1, 2, 12, 720, 30_240)
-
 
 def counts_below_cap(takeovers: Takeovers, counts: Ints, cap: int) -> Searched:
     """Counts with which all levels can be at most ``cap``, near ``counts`` [E] if there are such;
@@ -72,10 +70,14 @@ def counts_below_cap(takeovers: Takeovers, counts: Ints, cap: int) -> Searched:
     return CapSearch(takeovers, cap, counts).run()
 
 
+def arcs_of(takeovers: Takeovers) -> int:
+    """The arcs of a flow: of items, picks, options and slots."""
+    return takeovers.items + len(takeovers.item) + len(takeovers.holder) + takeovers.slots
+
+
 def too_large(takeovers: Takeovers) -> bool:
     """Whether a single flow would take too long."""
-    arcs = takeovers.items + len(takeovers.item) + len(takeovers.holder) + takeovers.slots
-    return arcs > MAX_ARCS
+    return arcs_of(takeovers) > MAX_ARCS
 
 
 class Cut(Struct, frozen=True, eq=False):
@@ -109,10 +111,6 @@ class CappedPicks:
                 np.full(slots, self._sink),
             )
         )
-
-    @property
-    def arcs(self) -> int:
-        return len(self._tail)
 
     def cuts(self, more: Ints, unit: int = 1) -> tuple[int, list[Cut]]:
         """How many items are left over, in parts of ``unit``, and minimum cuts that show why, if
@@ -180,7 +178,7 @@ class CapSearch(CaseSearch):
         super().__init__(takeovers)
         self.start = takeovers.low if start is None else start
         self.cap, self.effort = cap, EFFORT
-        self.picks = CappedPicks(takeovers, cap)
+        self.picks, self.arcs = CappedPicks(takeovers, cap), arcs_of(takeovers)
         self.pool: list[Cut] = []
 
     def relax(self, case: Takeovers) -> Relaxed | None:
@@ -201,7 +199,7 @@ class CapSearch(CaseSearch):
                     prices = _prices(case, self.cap, pool, weights)
             if prices is not None:
                 return Relaxed(prices, 1, self.takeovers.low + more)
-            self.effort -= self.picks.arcs
+            self.effort -= self.arcs
             left, cuts = self.picks.cuts(_whole(_UNIT * more), _UNIT)
             if not left:
                 break
@@ -234,7 +232,7 @@ class CapSearch(CaseSearch):
         return _Counts(case, self.takeovers.low, self.cap)
 
     def _tried(self, high: Bools) -> _Tried:
-        self.effort -= self.picks.arcs
+        self.effort -= self.arcs
         return _Tried(high, *self.picks.cuts(high.astype(np.int64)))
 
     def _found(self, tried: _Tried) -> bool:
@@ -335,7 +333,7 @@ class _Counts:
 def _prices(case: Takeovers, cap: int, cuts: Sequence[Cut], weights: Floats) -> Prices | None:
     """Whole prices of the weighted cuts that prove the case to be impossible, in the coarsest unit
     that does."""
-    for unit in _SCALES:
+    for unit in SCALES:
         times = np.rint(weights * unit).astype(np.int64)
         some = np.flatnonzero(times).tolist()
         prices = no_prices(case, scale=0)

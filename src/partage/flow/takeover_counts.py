@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from partage.flow.certificate import Prices, Takeovers
 from partage.flow.count_cases import (
+    SCALES,
     CaseSearch,
     Relaxed,
     Searched,
@@ -44,7 +45,6 @@ _SMALL = 3_000
 """Columns up to which the time of a program grows as they do; beyond, it grows faster."""
 
 _WINDOW = 3
-_SCALES = (1, 2, 12, 720, 30_240)
 
 Evaluate = Callable[[Ints, int], int | None]
 """The least sum of squares for the counts [E] under a cap, or None if the cap cannot be kept."""
@@ -225,7 +225,7 @@ def _solve_program(
 def _rounded(case: Takeovers, cap: int, worth: Floats, own: Floats) -> tuple[Prices, int | None]:
     """Whole prices near the dual values, in the coarsest unit that keeps the bound."""
     best: tuple[int, Prices, int | None] | None = None
-    for unit in _SCALES:
+    for unit in SCALES:
         slot = np.rint(own * unit).astype(np.int64)
         option = np.rint(worth * unit).astype(np.int64) + slot[case.holder]
         bound = case.bound(cap, unit, option, slot)
