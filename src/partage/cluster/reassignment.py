@@ -35,12 +35,16 @@ _CURRENT = "Current partition replica assignment"
 _PROPOSED = "Proposed partition reassignment configuration"
 
 
-class _Entry(PartitionEntry):
+class ReassignmentEntry(PartitionEntry):
+    """The replicas of a partition, and their log dirs."""
+
     log_dirs: list[str] | None = None
 
 
-class _ReassignmentFile(Struct):
-    partitions: list[_Entry]
+class ReassignmentFile(Struct):
+    """The JSON form of Kafka."""
+
+    partitions: list[ReassignmentEntry]
     version: Literal[1] = 1
 
 
@@ -116,7 +120,7 @@ class Reassignment:
                 "lists topics to move, expected replica lists: use the output of "
                 "kafka-reassign-partitions.sh --generate",
             )
-        entries = check_json(value, _ReassignmentFile, name).partitions
+        entries = check_json(value, ReassignmentFile, name).partitions
         if not entries:
             raise InputError(name, "no partitions: nothing to reassign")
         lists: dict[tuple[str, int], tuple[int, ...]] = {}
