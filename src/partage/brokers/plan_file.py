@@ -334,9 +334,7 @@ def read_to_run(directory: str | os.PathLike[str]) -> tuple[PlanFile, str]:
     return plan, sha256(text.encode()).hexdigest()
 
 
-def read_with_prices(
-    directory: str | os.PathLike[str],
-) -> tuple[PlanFile, list[dict[str, Any]]]:
+def read_with_prices(directory: str | os.PathLike[str]) -> tuple[PlanFile, list[dict[str, Any]]]:
     """An unchanged plan, and the dual values of every stage, whole. Raises as ``read``."""
     plan, value, _ = _read(directory, unchanged=True)
     stages = value.get("certificate", {}).get("stages", [])

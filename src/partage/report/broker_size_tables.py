@@ -42,8 +42,7 @@ def _print_answer(found: ClusterSize, console: Console) -> None:
         numbers = f"{gap[0]:,}" if len(gap) == 1 else f"{gap[0]:,} to {gap[-1]:,}"
         console.print(Text(f"For {numbers}, no placement was found{_missed(found)}."))
     _print_changes(found, console)
-    after = found.cluster if found.found.after is None else found.found.after
-    most = int(after.replication_factor.max())
+    most = int(found.found.problem.target.max())
     if found.asked.failures and found.brokers <= most:
         lack = f"While one of {found.brokers:,} is down, partitions with {most} replicas lack one"
         console.print(Text(f"{lack}: no other broker can get it."))

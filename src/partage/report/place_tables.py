@@ -10,7 +10,8 @@ from partage.printable import printable
 from partage.report import printing, units
 
 _MANY = 20
-_OF_TOPIC = {"topic": "replicas of {}", "topic_leaders": "leaders of {}"}
+_WORDS = {"topic": "replicas of {}", "topic_leaders": "leaders of {}"}
+"""What else than its name is shown of a count; {}: the topic."""
 
 
 def print_placement(found: NewPartitions, console: Console) -> None:
@@ -31,7 +32,7 @@ def print_placement(found: NewPartitions, console: Console) -> None:
     for title in ("before", "after"):
         table.add_column(title, justify="right")
     for name, (before, after) in found.per_broker().items():
-        words = _OF_TOPIC[name].format(printable(found.topic)) if name in _OF_TOPIC else name
+        words = _WORDS.get(name, name).format(printable(found.topic))
         table.add_row(Text(words), _span(before), _span(after))
     console.print(table)
     console.print()

@@ -228,11 +228,11 @@ def _after_failure(plan: PlanData) -> Criterion:
     if worst is None:
         rating, note = "none", "not counted"
     elif bound is not None and worst <= bound:
-        least = plan.figures.worst_survivor_lower_bound
-        if least is not None and least < worst:
-            note = _for_its_sets(least)
-        else:
+        least = plan.least_for_other_sets
+        if least is None:
             rating, note = "good", "proven lowest"
+        else:
+            note = _for_its_sets(least)
     else:
         note = f"{units.plural(worst - (bound or 0), 'leader')} above the lower bound"
     before, after = (

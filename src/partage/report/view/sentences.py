@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from partage.brokers.figures import changed_sets
 from partage.brokers.plan_file import PlanFigures
 from partage.brokers.stages import StageName
 from partage.report import units
@@ -33,9 +34,11 @@ def _first_sentence(plan: PlanData) -> str:
 
 def _besides_relief(plan: PlanData) -> str:
     """What a plan that relieves disks changes though no disk is too full."""
-    before, after = (np.sort(lists[plan.changed]) for lists in (plan.before, plan.after))
-    reordered = int((before == after).all(axis=1).sum())
-    if not plan.options.get("relieve") or plan.relieves_loads or not reordered:
+    if not plan.options.get("relieve") or plan.relieves_loads:
+        return ""
+    other = changed_sets(plan.before[plan.changed], plan.after[plan.changed])
+    reordered = int(np.count_nonzero(~other))
+    if not reordered:
         return ""
     sentence = " --relieve balances leaders in any case"
     if plan.moves == 0:
