@@ -14,6 +14,7 @@ import pytest
 import partage
 from partage.brokers.strategies import STRATEGIES
 from partage.outputs import LIST, write_directory
+from tests.cli.executed import after_plan
 from tests.matrices import partitions
 
 Run = Callable[..., Any]
@@ -232,12 +233,8 @@ def test_the_plan_directory_is_readable_by_all(run: Run, small: str, tmp_path: P
 
 def test_a_reassignment_can_be_the_next_input(run: Run, grown: str, tmp_path: Path) -> None:
     run("plan", grown, "-o", "p")
-    cluster = json.loads((tmp_path / grown).read_text(encoding="utf-8"))
-    after = json.loads((tmp_path / "p/reassignment.json").read_text(encoding="utf-8"))
-    lists = {(p["topic"], p["partition"]): p["replicas"] for p in after["partitions"]}
-    for row in cluster["partitions"]:
-        row["replicas"] = lists.get((row["topic"], row["partition"]), row["replicas"])
-    (tmp_path / "after.json").write_text(json.dumps(cluster), encoding="utf-8")
+    after = after_plan(tmp_path / grown, tmp_path / "p")
+    (tmp_path / "after.json").write_text(after, encoding="utf-8")
     figures = run("plan", "after.json", "-o", "q", "--json").json
     assert (figures["moves"], figures["leader_changes"], figures["waves"]) == (0, 0, 0)
     plan = json.loads((tmp_path / "q/plan.json").read_text(encoding="utf-8"))

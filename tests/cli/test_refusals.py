@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.executed import after_plan
+
 Run = Callable[..., Any]
 Files = Callable[[], dict[str, bytes]]
 
@@ -289,12 +291,8 @@ def test_a_rollback_of_an_executed_plan_is_kept(
     refused: Refused, run: Run, small: str, tmp_path: Path, command: str
 ) -> None:
     run("plan", small, "-o", "p")
-    cluster = json.loads((tmp_path / small).read_text(encoding="utf-8"))
-    moved = json.loads((tmp_path / "p/reassignment.json").read_text(encoding="utf-8"))
-    lists = {(one["topic"], one["partition"]): one["replicas"] for one in moved["partitions"]}
-    for one in cluster["partitions"]:
-        one["replicas"] = lists.get((one["topic"], one["partition"]), one["replicas"])
-    (tmp_path / "later.json").write_text(json.dumps(cluster), encoding="utf-8")
+    later = after_plan(tmp_path / small, tmp_path / "p")
+    (tmp_path / "later.json").write_text(later, encoding="utf-8")
     assert refused(command, "later.json", "-o", "p") == (
         "p: has the rollback.json of a plan that was executed (t-1 is where it put it): "
         "name another directory, or delete this one if you do not need that rollback"
