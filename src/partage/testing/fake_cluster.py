@@ -9,7 +9,8 @@ How it behaves like Kafka:
 - a new replica is in the log dir that was named before, or where the fewest replicas are; a broker
   that stops forgets the names. A replica that is named another log dir is copied there at the
   broker's rate for that, then changes over;
-- configurations, reassignments and elections need a controller and, for brokers, a running broker.
+- configurations, reassignments and elections need a controller and, for brokers, a running broker;
+  what is set for all brokers together is in force on each where nothing else is set.
 """
 
 from __future__ import annotations
@@ -487,8 +488,13 @@ class FakeAdminClient:
         for resource in config_resources:
             kind = resource.resource_type.name
             own = self._cluster.configs.get((kind.lower(), resource.name), {})
+            sources = dict.fromkeys(own, f"DYNAMIC_{kind}_CONFIG")
+            if kind == "BROKER" and resource.name:
+                defaults = self._cluster.configs.get(("broker", ""), {})
+                own = defaults | own
+                sources = dict.fromkeys(defaults, "DYNAMIC_DEFAULT_BROKER_CONFIG") | sources
             values = {
-                name: {"value": own[name], "config_source": f"DYNAMIC_{kind}_CONFIG"}
+                name: {"value": own[name], "config_source": sources[name]}
                 for name in resource.configs or own
                 if name in own
             }

@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("kafka")
 
+from kafka import errors as kafka_errors
+
 import partage
 from partage.errors import PartageError
 from partage.live.execution.claim import Claim
@@ -130,6 +132,64 @@ def test_another_plan_at_any_moment(cluster: FakeCluster, tmp_path: Path, moment
     assert len(refused) == 1
     assert not (second / "journal.jsonl").exists()
     assert cluster.throttles == before
+
+
+def test_throttles_of_a_moment_before_are_restored(cluster: FakeCluster, tmp_path: Path) -> None:
+    """Broker 2 answers for topics, and learns seconds later what was set."""
+    directory = planned(cluster, tmp_path / "plan")
+    cluster.configs["topic", "t"] = {"leader.replication.throttled.replicas": "0:1"}
+    before = dict(cluster.throttles)
+    describe = cluster.admin.describe_configs
+    learned = cluster.now + 7
+
+    def late(resources: Any, **options: Any) -> Any:
+        found = describe(resources, **options)
+        for kind, name in (("topic", "t"), ("broker", "2")):
+            if cluster.now < learned and name in found.get(kind, {}):
+                found[kind][name] = {}
+        return found
+
+    cluster.admin.describe_configs = late  # type: ignore[method-assign]
+    assert apply(cluster, directory).state == "done"
+    assert cluster.throttles == before
+
+
+def test_a_broker_that_never_shows_the_claim(cluster: FakeCluster, tmp_path: Path) -> None:
+    directory = planned(cluster, tmp_path / "plan")
+    describe = cluster.admin.describe_configs
+
+    def never(resources: Any, **options: Any) -> Any:
+        found = describe(resources, **options)
+        for name in found.get("broker", {}):
+            if name == "2":
+                found["broker"][name] = {}
+        return found
+
+    cluster.admin.describe_configs = never  # type: ignore[method-assign]
+    updates: list[ProgressUpdate] = []
+    assert apply(cluster, directory, progress=updates.append).state == "done"
+    assert updates[0].note == (
+        "broker 2 does not show this run's claim: throttles that were set just now may not be "
+        "restored"
+    )
+
+
+def test_an_unreachable_broker_is_not_waited_for(cluster: FakeCluster, tmp_path: Path) -> None:
+    directory = planned(cluster, tmp_path / "plan")
+    describe = cluster.admin.describe_configs
+    asked: list[str] = []
+
+    def unreachable(resources: Any, **options: Any) -> Any:
+        for one in resources:
+            asked.append(one.name)
+            if one.name == "4":
+                raise kafka_errors.NodeNotReadyError("4")
+        return describe(resources, **options)
+
+    claim = claimed(cluster, directory)
+    cluster.admin.describe_configs = unreachable  # type: ignore[method-assign]
+    claim.take(lambda: pytest.fail("it waits"))
+    assert asked.count("4") == 1
 
 
 def test_without_the_acl_the_run_goes_on(cluster: FakeCluster, tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ Two runs of different plans would take each other's throttles for those from bef
 So a run first sets a dynamic configuration, ``partage.run.HOST.ID``, for all brokers, and removes
 it when it ends. Kafka accepts names that it does not know, and ignores them. Then the run reads
 back: the controller puts all changes in one order, and a broker that shows a run its own claim
-shows every earlier one. So of two runs at least the later one sees the other, and refuses.
+shows every earlier change. So of two runs at least the later one sees the other, and refuses. And
+once all brokers show the claim, whichever is asked knows the throttles that were set before the
+run, even a moment before: they are saved, and restored at its end.
 
 The id is the plan directory's, kept in its journal: after a kill, the same plan can go on, from
 another machine too.
@@ -18,6 +20,7 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
+from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.errors import PartageError
@@ -31,7 +34,7 @@ _PREFIX = "partage.run."
 _ALL_BROKERS = ""
 _UNNOTICED = "another partage on this cluster will not be noticed"
 _ROUNDS = 30
-"""How often to look for the own claim: a broker learns of it a moment later."""
+"""How often to look for the own claim: brokers learn of it a moment later."""
 
 
 class Claim:
@@ -79,12 +82,29 @@ class Claim:
         return True
 
     def _others_after(self, own: str, pause: Callable[[], None]) -> list[str]:
-        """The other claims once the own one shows."""
+        """The other claims once every broker shows the own one."""
+        behind = self._admin.alive_brokers()
         for _ in range(_ROUNDS):
-            if own in self._claims():
+            behind = [broker for broker in behind if not self._shows(broker, own)]
+            if not behind:
                 break
             pause()
+        else:
+            self._note(
+                f"broker {behind[0]} does not show this run's claim: throttles that were set just "
+                "now may not be restored"
+            )
         return self._others(own)
+
+    def _shows(self, broker: int, own: str) -> bool:
+        """Whether a broker has learned of the claim; one that is unreachable from here is not asked
+        for settings later either."""
+        resource = ConfigResource(ConfigResourceType.BROKER, str(broker), {own: None})
+        try:
+            described = self._admin.client.describe_configs([resource], config_filter="all")
+        except kafka_errors.KafkaError:
+            return True
+        return own in described.get("broker", {}).get(str(broker), {})
 
     def _others(self, own: str) -> list[str]:
         return sorted(self._claims() - {own})
