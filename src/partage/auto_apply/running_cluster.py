@@ -27,4 +27,7 @@ class RunningCluster:
 
     def _read(self) -> Cluster:
         with self._connection.admin() as admin:
-            return take_snapshot(admin, groups=False, throttles=False, complete=False).cluster()
+            found = take_snapshot(
+                admin, groups=False, throttles=False, settings=False, complete=False
+            )
+            return found.cluster()

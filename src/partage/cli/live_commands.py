@@ -89,7 +89,7 @@ def snapshot(
         rates = None
         if seconds is not None:
             # a missing permission is reported before the measurement
-            take_snapshot(admin, groups=False, throttles=False, progress=progress)
+            take_snapshot(admin, groups=False, throttles=False, settings=False, progress=progress)
             rates = _measured(admin, seconds, progress)
         taken = take_snapshot(admin, progress=progress)
     if prometheus:

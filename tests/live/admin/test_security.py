@@ -344,6 +344,7 @@ LOOKING = {
 }
 GOES_ON = {
     "snapshot": {Acl("DescribeConfigs", "topic"), Acl("Describe", "group")},
+    "plan": {Acl("DescribeConfigs", "topic")},
     "groups": documented()["groups"],
 }
 """Without these it lacks something, says so, and does the rest."""

@@ -99,6 +99,8 @@ def test_min_insync_replicas() -> None:
     taken = take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep)
     assert taken.to_json()["min_insync_replicas"] == {"t": 2}
     assert taken.cluster().min_insync_replicas == {"t": 2}
+    planned = partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)
+    assert planned.min_insync_replicas == {"t": 2}
 
 
 def test_marks_and_limits() -> None:
@@ -111,8 +113,9 @@ def test_marks_and_limits() -> None:
     assert warning.startswith("new replicas on brokers 2, not on others, start at the last tiered")
     del cluster.configs["broker", "2"]
     assert take_snapshot(cluster.admin, groups=False, sleep=cluster.sleep).warnings == ()
-    without = take_snapshot(cluster.admin, groups=False, throttles=False, sleep=cluster.sleep)
+    without = take_snapshot(cluster.admin, groups=False, settings=False, sleep=cluster.sleep)
     assert "tiered_topics" not in without.to_json()
+    assert partage.snapshot(admin=cluster.admin, sleep=cluster.sleep).tiered == taken.tiered
 
 
 @pytest.mark.parametrize(

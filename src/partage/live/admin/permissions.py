@@ -45,7 +45,7 @@ _REASSIGN_THROTTLED = (
 _READ_RECORDS = (Acl("Read", TOPIC),)
 
 NEEDS: dict[str, tuple[Acl, ...]] = {
-    "plan": _READ_CLUSTER,
+    "plan": (*_READ_CLUSTER, Acl("DescribeConfigs", TOPIC)),
     "verify": _VERIFY,
     "groups": (*_READ_CLUSTER, Acl("Describe", GROUP)),
     "snapshot": (*_READ_CLUSTER, Acl("DescribeConfigs", TOPIC), Acl("Describe", GROUP)),

@@ -89,13 +89,13 @@ def take_snapshot(
     *,
     groups: bool = True,
     throttles: bool = True,
+    settings: bool = True,
     complete: bool = True,
     progress: Callable[[str], None] = lambda _: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Snapshot:
-    """The cluster as it is now, with groups and throttles unless they are left out; without
-    throttles, which topics have remote storage and min.insync.replicas are left out, too: all are
-    settings of topics.
+    """The cluster as it is now, with groups and throttles unless they are left out. The
+    ``settings`` are those of topics that a plan heeds: remote storage and min.insync.replicas.
 
     Raises what kafka-python raises, PartageError where reassignments begin or end all the time,
     and, if the snapshot must be ``complete``, where Kafka may hide topics.
@@ -113,12 +113,13 @@ def take_snapshot(
     configured = Throttles()
     tiered: dict[str, int | None] = {}
     least: dict[str, int] = {}
+    alive = [one.id for one in brokers if one.alive]
+    topics = sorted({one.topic for one in partitions})
     if throttles:
         progress("throttles")
-        alive = [one.id for one in brokers if one.alive]
-        topics = sorted({one.topic for one in partitions})
         configured = read_throttles(admin, alive, topics, warnings)
-        progress("remote storage")
+    if settings:
+        progress("topic settings")
         tiered, least = read_topic_settings(admin, topics, warnings)
         skipping = _set_to(admin, alive, _SKIPS_TIERED, "true", warnings) if tiered else []
         if skipping and skipping == alive:
@@ -134,7 +135,6 @@ def take_snapshot(
         found = tuple(group.to_json() for group in read_groups(admin, warnings))
     closest = False
     if any(member["rack"] for group in found for member in group["members"] or ()):
-        alive = [one.id for one in brokers if one.alive]
         closest = _set_to(admin, alive, _SELECTOR, _RACK_AWARE, warnings) == alive
     return Snapshot(
         cluster_id=str(described["cluster_id"]),

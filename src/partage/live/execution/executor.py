@@ -169,7 +169,12 @@ class Executor:
 
     def _take_snapshot(self) -> Snapshot:
         return take_snapshot(
-            self._admin.client, groups=False, throttles=False, complete=False, sleep=self._sleep
+            self._admin.client,
+            groups=False,
+            throttles=False,
+            settings=False,
+            complete=False,
+            sleep=self._sleep,
         )
 
     def _pause(self) -> None:

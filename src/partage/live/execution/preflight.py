@@ -68,7 +68,9 @@ def prepare(
     progress("reading the cluster")
     acls = NEEDS["apply" if throttle is None else "apply --throttle"]
     require_acls(admin, acls, sorted({topic for topic, _ in plan.original_replicas}), plan.topics)
-    cluster = take_snapshot(admin, groups=False, throttles=False, complete=False, sleep=sleep)
+    cluster = take_snapshot(
+        admin, groups=False, throttles=False, settings=False, complete=False, sleep=sleep
+    )
     submitted = set(submitted)
     if concurrency is not None:
         plan = reschedule(plan, cluster, concurrency)
