@@ -3,9 +3,10 @@
 Kafka places new partitions by racks, whatever the brokers hold already. Here they are a planning
 problem: partitions without replicas, while nothing else may move. The topic is spread over the
 brokers as evenly as possible, so that its own load is; then replicas per broker of the whole
-cluster are as even as possible. Of the orders of these replicas, leaders per broker are most even,
-and then leaders after the failure of a broker; a search by steps looks for replicas that allow
-more, without a proof. The rack rule is kept, and the stages are proven, as in every plan.
+cluster are as even as possible. Of the orders of these replicas, the topic's leaders per broker are
+most even, then those of the cluster, and then leaders after the failure of a broker; a search by
+steps looks for replicas that allow more, without a proof. The rack rule is kept, and the stages are
+proven, as in every plan.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class NewPartitions:
     @property
     def proven(self) -> bool:
         """Whether no placement spreads the topic, and then replicas, more evenly, and no order of
-        these replicas spreads leaders more evenly."""
+        these replicas spreads the topic's leaders more evenly."""
         return all(stage.value == stage.bound for stage in self.stages if stage.exact)
 
     @property
@@ -234,4 +235,13 @@ def _problem(
     grown = replace(grown, replicas=replicas).identified_as(cluster)
     none = np.zeros(len(usable), dtype=np.bool_)
     target = np.where(new, factor, grown.replication_factor)
-    return Problem(grown, PlanOptions(spread="topic"), usable, none, none, new, target)
+    return Problem(
+        grown,
+        PlanOptions(spread="topic"),
+        usable,
+        none,
+        none,
+        new,
+        target,
+        topic_first=grown.topics.index(topic),
+    )

@@ -61,6 +61,8 @@ class Problem(Struct, frozen=True, eq=False, dict=True):
     - ``loads``: descriptions of the measurements that rates and sizes come from
     - ``clock``: how long the search for balanced loads may run
     - ``searches``: of leader counts; what they solved serves a second run, too
+    - ``topic_first``: the topic whose leaders are spread before those of the cluster, if only its
+      partitions are chosen
     """
 
     cluster: Cluster
@@ -77,6 +79,7 @@ class Problem(Struct, frozen=True, eq=False, dict=True):
     loads: list[str] = field(default_factory=list)
     clock: SearchClock = field(default_factory=SearchClock)
     searches: CountSearch = field(default_factory=CountSearch)
+    topic_first: int | None = None
 
     @classmethod
     def resolve(

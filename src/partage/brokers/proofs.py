@@ -163,7 +163,9 @@ def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
     place = problem.slot_brokers
     counts = placement.leader_counts()[place]
     stages = []
-    if isinstance(led.leaders, LeaderProof):
+    if isinstance(led.leaders, LeaderProof) and problem.topic_first is not None:
+        stages.append(Stage(StageName.TOPIC_LEADERS, led.leaders.value, led.leaders.bound))
+    elif isinstance(led.leaders, LeaderProof):
         stages.append(
             Stage(
                 StageName.LEADERS,

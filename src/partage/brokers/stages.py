@@ -28,6 +28,8 @@ class StageName(StrEnum):
     """The worst distance of a broker's load from its band, in millionths of its fair share."""
     LEADERS = "leaders"
     """Preferred leaders per broker: the sum of their squares."""
+    TOPIC_LEADERS = "topic leaders"
+    """Preferred leaders of a topic per broker: the sum of their squares. Of new partitions."""
     LEADER_RATE = "leader rate"
     """The highest rate of produced bytes that a broker receives as preferred leader."""
     FAILURE = "failure"

@@ -1,10 +1,10 @@
 """Leaders and first followers: the order of each replica list, for given replica sets.
 
 By count, one flow (partition -> leader) finds the fairest leader counts that the sets allow, with
-the fewest leader changes. ``failures`` then chooses leader and first follower together, among all
-leader counts as fair. By rate, which is not a flow problem, ``rates`` chooses the leaders, and
-``failures`` only the first followers; also where every load is balanced, which decides the leaders
-together with the sets.
+the fewest leader changes; for new partitions of a topic, its own leaders count first. ``failures``
+then chooses leader and first follower together, among all leader counts as fair. By rate, which is
+not a flow problem, ``rates`` chooses the leaders, and ``failures`` only the first followers; also
+where every load is balanced, which decides the leaders together with the sets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from partage.brokers.figures import next_live
 from partage.brokers.leaders.choices import Choices
@@ -21,7 +21,7 @@ from partage.brokers.leaders.failures import FailureProof, prepare_for_failures,
 from partage.brokers.leaders.racks import share_after_rack_failure
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
-from partage.flow.certificate import picking_bound
+from partage.flow.certificate import fairest_range, picking_bound
 from partage.flow.selection import pick_slots
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def lead(problem: Problem, replicas: Ints, *, evenly: bool = True) -> Led:
         from partage.brokers.leaders.rates import lead_by_rate
 
         leader, proof_of_leaders = lead_by_rate(problem, choices, lists, today[chosen])
+    elif problem.topic_first is not None:
+        leader, proof_of_leaders = _lead_topic(problem, choices, lists)
     else:
         leader, proof_of_leaders = _lead_by_count(choices, today[chosen])
         price = proof_of_leaders.price
@@ -149,6 +151,24 @@ def _lead_by_count(choices: Choices, today: Ints) -> tuple[Ints, LeaderProof]:
         limit=count,
     )
     return leader, LeaderProof(int((load * load).sum()), bound, price)
+
+
+def _lead_topic(problem: Problem, choices: Choices, lists: Ints) -> tuple[Ints, LeaderProof]:
+    """Leaders that are spread as evenly as possible within the topic, then in the cluster."""
+    mine = problem.cluster.topic == problem.topic_first
+    mine[choices.open] = False
+    fixed = problem.broker_slot[lists[mine, 0]]
+    base = np.bincount(fixed[fixed >= 0], minlength=len(choices.base)).astype(np.int64)
+    of_topic = structs.replace(choices, base=base)
+    nothing = np.full(len(choices.open), -1)
+    _, proof = _lead_by_count(of_topic, nothing)
+    # all leaders of the topic as even as these differ by one on a broker: of the fewest there and
+    # one more, the last adds this to the squares of the cluster
+    fewest, _ = fairest_range(base, proof.price, len(choices.open))
+    last = 2 * (choices.base + fewest - base) + 1
+    arcs = (choices.item, choices.slot, len(choices.open), base, last[choices.slot])
+    picked, _ = pick_slots(*arcs)
+    return choices.slot[picked], proof
 
 
 def ordered(problem: Problem, lists: Ints, rows: Ints, pair: Ints) -> Ints:
