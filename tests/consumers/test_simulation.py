@@ -267,10 +267,18 @@ def test_invalid_arguments() -> None:
         (("none",), "assignor none: expected one of range"),
         (("range", "lazy"), "protocol lazy: expected one of eager, cooperative"),
         (("range", "eager", "fast"), "mode fast: expected one of optimal, java"),
+        (("share",), "assignor share: share groups are not simulated"),
+        (
+            ("partage.assignor.EagerAssignor",),
+            "assignor partage.assignor.EagerAssignor: decides as ",
+        ),
     ):
         with pytest.raises(InputError) as error:
             simulate(played, *options)
         assert str(error.value).startswith(problem)
+    asking = {"group.protocol": "consumer", "group.remote.assignor": "partage"}
+    with pytest.raises(InputError, match="partage: decides as uniform does with `mode` optimal"):
+        simulate(scenario([{"id": "a", "config": asking}]))
     with pytest.raises(InputError, match="assignor odd: expected one of"):
         simulate(scenario([{"id": "a", "assignors": ["odd"]}]), "range")
 

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import pytest
 
+from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
 from partage.report.group_tables import print_simulation
 from partage.report.printing import PrintableConsole
@@ -66,3 +67,24 @@ def test_what_paused_ends_the_terminal_and_begins_the_page(
     lead = [block for block in page.cards[0].blocks if isinstance(block, Paragraph)]
     texts = ["".join(text for text, _ in block.pieces) for block in lead]
     assert all(map(str.startswith, texts, answer[1:]))
+
+
+def printed(value: dict[str, object], assignor: str) -> list[str]:
+    found = simulate(Scenario.from_json({"topics": {"t": 4}, "until": 200, **value}), assignor)
+    out = io.StringIO()
+    print_simulation(found, PrintableConsole(file=out, width=300))
+    return out.getvalue().splitlines()
+
+
+def test_while_no_member_runs_partitions_pause() -> None:
+    away = [{"id": "a", "topics": ["t"], "restarts": [{"at": 60, "back_at": 120}]}]
+    lines = printed({"members": away}, "cooperative-sticky")
+    assert "240.0 partition-seconds paused: 4 partitions, the longest for 60.0 s" in lines
+    assert "0.0 partition-seconds without an owner, while a member was running" in lines
+
+
+def test_where_all_members_are_rejected_nothing_was_kept() -> None:
+    both = {"assignors": ["cooperative-sticky", "range"], "client": "librdkafka"}
+    lines = printed({"members": [{"id": "a", "topics": ["t"], **both}]}, "range")
+    assert "No member was ever assigned a partition." in lines
+    assert KEPT not in lines

@@ -79,7 +79,7 @@ def churn() -> dict[str, Any]:
         {"assignor": assignor, "protocol": protocol, "measure": measure, "runs": 9}
         | dict.fromkeys(("p50", "p90", "p99", "max"), value)
         for assignor, protocol, value in (("range", "eager", 1243), ("sticky", "cooperative", 281))
-        for measure in ("moved", "unowned_partition_seconds", "rounds", "lag_peak")
+        for measure in ("moved", "paused_partition_seconds", "rounds", "lag_peak")
     ]
     about = {"runs": 9, "scenario": "s.json", "events": 5, "violations": 0}
     return about | {"percentiles": found}
@@ -119,8 +119,8 @@ SHOWN: dict[str, tuple[Show, dict[str, Any], list[str]]] = {
         print_churn,
         churn(),
         [
-            "sticky (cooperative) pauses least: 281 partition-seconds without an owner in the "
-            "median run; range (eager) most: 1,243"
+            "sticky (cooperative) pauses least: 281 partition-seconds in the median run; range "
+            "(eager) most: 1,243"
         ],
     ),
 }

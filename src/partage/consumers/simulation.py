@@ -28,7 +28,13 @@ from typing import Any
 
 from partage.consumers.applications import Application
 from partage.consumers.applications.registry import APPLICATIONS
-from partage.consumers.assignors import Assignor, assignor_name, check_mode, find_assignor
+from partage.consumers.assignors import (
+    Assignor,
+    assignor_name,
+    check_mode,
+    find_assignor,
+    refuse_own,
+)
 from partage.consumers.assignors.failover import priority_of
 from partage.consumers.custom import MemberAssignor
 from partage.consumers.protocol import (
@@ -368,6 +374,7 @@ def _check_heartbeats(scenario: Scenario) -> None:
 def _asking_broker(member: ScenarioMember, default: str) -> ScenarioMember:
     """A member of the consumer protocol with the broker's assignor that it asks for as its list."""
     asked = member.config.get("group.remote.assignor", default)
+    refuse_own(asked)
     if asked not in ("uniform", "range"):
         problem = "protocol consumer needs one of uniform, range"
         raise InputError(f"assignor {shown(asked)}", problem)
@@ -401,6 +408,9 @@ def _with_assignors(scenario: Scenario, default: Sequence[str]) -> Scenario:
         if not names:
             problem = f"is missing: member {member.id!r} does not list its own assignors"
             raise InputError("assignor", problem)
+        if "share" in names:
+            problem = "share groups are not simulated: name another, or use assign"
+            raise InputError("assignor share", problem)
         members.append(replace(member, assignors=names))
     return replace(scenario, members=tuple(members))
 

@@ -191,7 +191,9 @@ def _what_paused(found: Simulation, console: Console) -> None:
     lines = []
     if abs(found.unowned - pauses.partition_seconds) >= 0.05:  # seconds, as rounded
         unowned = f"{found.unowned:,.1f} partition-seconds without an owner"
-        lines.append(f"{unowned}, with the waits for a first owner")
+        more = found.unowned > pauses.partition_seconds
+        which = "with the waits for a first owner" if more else "while a member was running"
+        lines.append(f"{unowned}, {which}")
     if found.restoring is not None:
         lines.append(f"{found.restoring:,.1f} task-seconds restoring state")
     rounds = units.plural(len(found.rounds), "round")
@@ -203,7 +205,9 @@ def _what_paused(found: Simulation, console: Console) -> None:
         console.print(Text(f"{printable(member)} was rejected: {why}", "yellow"))
     for violation in found.violations[:_ROUNDS]:
         console.print(Text(f"✗ {violation}", "red"))
-    if not found.violations:
+    if not any(held for one in found.rounds for held in one.assignment.values()):
+        console.print(Text("No member was ever assigned a partition.", "yellow"))
+    elif not found.violations:
         kept = "✓ No partition had two owners, and each had one whenever the group was stable."
         console.print(Text(kept, "green"))
 

@@ -30,13 +30,10 @@ def print_churn(value: Mapping[str, Any], console: Console) -> None:
 
 
 def _least_paused(value: Mapping[str, Any], console: Console) -> None:
-    rows = [row for row in value["percentiles"] if row["measure"] == "unowned_partition_seconds"]
+    rows = [row for row in value["percentiles"] if row["measure"] == "paused_partition_seconds"]
     least, most = (pick(rows, key=lambda row: row["p50"]) for pick in (min, max))
     seconds = units.count(least["p50"])
-    text = (
-        f"{_case(least)} pauses least: {seconds} partition-seconds without an owner in the median "
-        "run"
-    )
+    text = f"{_case(least)} pauses least: {seconds} partition-seconds in the median run"
     if most["p50"] > least["p50"]:
         text += f"; {_case(most)} most: {units.count(most['p50'])}"
     _head(console, text)
@@ -64,15 +61,15 @@ def _churn_details(value: Mapping[str, Any], console: Console) -> None:
         ("assignor", "protocol"),
         [
             _columns("moved", "moved", _ALL, units.count),
-            _columns("unowned_partition_seconds", "no owner", _ALL, units.count),
+            _columns("paused_partition_seconds", "paused", _ALL, units.count),
             _columns("rounds", "rounds", _ALL, units.count),
             _columns("lag_peak", "lag", _ALL, units.count),
         ],
     )
     _dim(
         console,
-        "\nMoved: partitions that changed their member; no owner: partition-seconds without one; "
-        "lag: the maximum in one partition, in records; p50: the median run.",
+        "\nMoved: partitions that changed their member; paused: partition-seconds between two "
+        "owners; lag: the maximum in one partition, in records; p50: the median run.",
     )
 
 

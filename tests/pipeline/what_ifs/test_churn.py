@@ -94,6 +94,8 @@ def test_a_run_is_the_simulation_of_its_future() -> None:
         assert found["moved"] == played.moved
         assert found["rounds"] == len(played.rounds)
         assert found["unowned_partition_seconds"] == pytest.approx(played.unowned, abs=1e-3)
+        paused = played.pauses.partition_seconds
+        assert found["paused_partition_seconds"] == pytest.approx(paused, abs=1e-3)
         waits = [lag for curve in played.to_json()["lag"].values() for _, lag in curve]
         assert found["lag_peak"] == max(waits)
         assert found["violations"] == 0

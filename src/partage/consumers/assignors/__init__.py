@@ -100,6 +100,9 @@ KAFKA_CLASSES = {
     "org.apache.kafka.clients.consumer.StickyAssignor": "sticky",
     "org.apache.kafka.clients.consumer.CooperativeStickyAssignor": "cooperative-sticky",
     "org.apache.kafka.streams.processor.internals.StreamsPartitionAssignor": "streams",
+    "org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor": (
+        "streams"
+    ),
     "org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeAssignor": "connect",
     "com.github.grantneale.kafka.LagBasedPartitionAssignor": "lag",
 }
@@ -111,6 +114,14 @@ BROKER_CLASSES = {
     "org.apache.kafka.coordinator.group.assignor.SimpleAssignor": "share",
 }
 """Names by Java class, of ``BROKER_ASSIGNORS``."""
+
+_OF_JAVA = {
+    "partage": "uniform",
+    "partage.assignor.PartageAssignor": "uniform",
+    "partage.assignor.CooperativeAssignor": "cooperative-sticky",
+    "partage.assignor.EagerAssignor": "sticky",
+}
+"""What decides as partage's assignors for Java do, with mode optimal."""
 
 # RangeAssignor without its package is the client's
 _BY_CLASS = {
@@ -131,6 +142,7 @@ def find_assignor(name: str, protocol: str = "classic") -> Assignor:
     ``protocol`` is ``consumer``. Raises InputError, which lists the registered names."""
     among = BROKER_ASSIGNORS if name in BROKER_CLASSES or protocol == "consumer" else ASSIGNORS
     name = assignor_name(name)
+    refuse_own(name)
     if name in among:
         return among[name]
     if among is BROKER_ASSIGNORS:
@@ -152,6 +164,14 @@ def find_assignor(name: str, protocol: str = "classic") -> Assignor:
     if not isinstance(getattr(found, "name", None), str):
         raise InputError(f"assignor {shown(name)}", "has no name: expected a text")
     return _custom(found if is_class else partial(deepcopy, found), found.cooperative, name)
+
+
+def refuse_own(name: str) -> None:
+    """Raise InputError for one of partage's assignors for Java, with the name of what decides as
+    it does."""
+    if name in _OF_JAVA:
+        problem = f"decides as {_OF_JAVA[name]} does with `mode` optimal: give these"
+        raise InputError(f"assignor {shown(name)}", problem)
 
 
 def check_mode(mode: str | None, assignors: Mapping[str, Assignor]) -> None:

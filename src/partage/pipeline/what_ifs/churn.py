@@ -46,6 +46,7 @@ _SCHEMA = pa.schema(
         ("protocol", pa.string()),
         *((name, pa.int32()) for name in EVENTS),
         ("moved", pa.int64()),
+        ("paused_partition_seconds", pa.float64()),
         ("unowned_partition_seconds", pa.float64()),
         ("rounds", pa.int64()),
         ("lag_peak", pa.float64()),
@@ -71,7 +72,13 @@ class Churn:
     by = ("assignor", "protocol")
     counted = ("violations",)
     worst_by = ()
-    measures = ("moved", "unowned_partition_seconds", "rounds", "lag_peak")
+    measures = (
+        "moved",
+        "paused_partition_seconds",
+        "unowned_partition_seconds",
+        "rounds",
+        "lag_peak",
+    )
     thresholds = _NO_THRESHOLDS
 
     def checked(self) -> Churn:
@@ -131,6 +138,7 @@ class Churn:
                 "protocol": protocol,
                 **counts,
                 "moved": found.moved,
+                "paused_partition_seconds": round(found.pauses.partition_seconds, 3),
                 "unowned_partition_seconds": round(found.unowned, 3),
                 "rounds": len(found.rounds),
                 "lag_peak": _lag_peak(found),
