@@ -35,6 +35,15 @@ def test_keys_go_where_librdkafka_sends_them(run: Run, partitioner: str) -> None
     assert (found["partitions"], found["partitioner"]) == (12, partitioner)
 
 
+@pytest.mark.parametrize(
+    ("partitioner", "key", "chance"),
+    [("random", "a", True), ("consistent_random", "", True), ("consistent_random", "a", False)],
+)
+def test_a_place_by_chance_is_marked(run: Run, partitioner: str, key: str, chance: bool) -> None:
+    ended = run("partition", key, "--partitions", "12", "--partitioner", partitioner)
+    assert ("does not hash every one of these keys" in ended.err) is chance
+
+
 def test_a_table(run: Run) -> None:
     ended = run("partition", "42", "7", "--serializer", "long", "--partitions", "12")
     rows = [line.split() for line in ended.out.splitlines()]

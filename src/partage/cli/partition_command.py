@@ -62,6 +62,7 @@ def partition(
     from partage.errors import InputError
     from partage.producers.candidates import MAX_PARTITIONS
     from partage.producers.partition import partition as partition_keys
+    from partage.producers.partitioners import ignores
     from partage.producers.serializers import serialized_keys
 
     if bool(keys) == (file is not None):
@@ -74,6 +75,11 @@ def partition(
     found = serialized_keys(given, serializer)
     numbers = np.asarray(partition_keys(found, partitions, partitioner), dtype=np.int64)
     counts = np.bincount(numbers, minlength=partitions)
+    if any(ignores(partitioner, key) for key in found):
+        output.print_aside(
+            f"! {partitioner} does not hash every one of these keys: other records with the same "
+            "key go to other partitions"
+        )
     if json:
         rows = [
             {"key": text, "bytes": key.hex(), "partition": number}

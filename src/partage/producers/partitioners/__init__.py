@@ -69,6 +69,15 @@ PARTITIONERS: dict[str, PartitionerSpec] = {
 ALIASES = {"roundrobin": "round-robin", "round_robin": "round-robin", "crc32": "consistent"}
 
 
+def ignores(name: str, key: bytes) -> bool:
+    """Whether the partitioner of this name treats a record with this key as if it had none; False
+    for the user's own."""
+    spec = PARTITIONERS.get(ALIASES.get(name, name))
+    if spec is None:
+        return False
+    return spec.key_hash is None or (spec.empty_is_null and not key)
+
+
 def partitioner_named(
     name: str | Partitioner | KeyFunction, seed: int = 0, **options: Any
 ) -> Partitioner:
