@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import zlib
 from collections import Counter, defaultdict
@@ -177,6 +178,22 @@ def outside(key, partitions):
 
 
 @pytest.mark.long
+def test_rejected_rows_have_reasons(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    wrong = [("partition", -1)] * 3 + [("timestamp", "yesterday")]
+    good: dict[str, Any] = {"topic": "t", "partition": 0, "timestamp": 0, "key": "a", "offset": 1}
+    good["value_bytes"] = 9
+    rows = [good] * 5 + [good | {name: value} for name, value in wrong]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    found = key_report(spark, [path], [3]).to_json()
+    assert (found["records"], found["rejected"]) == (5, 4)
+    assert [(one["rows"], one["reason"]) for one in found["reasons"]] == [
+        (3, "partition is negative"),
+        (1, "timestamp is neither ISO 8601 nor milliseconds"),
+    ]
+    assert all(one["source"].endswith("records.jsonl") for one in found["reasons"])
+
+
 def test_your_own_partitioner(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its module is in a directory that no worker looks into."""
     (tmp_path / "own_partitioner.py").write_text(OWN)

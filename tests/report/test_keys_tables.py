@@ -53,7 +53,8 @@ def topic(name: str, *partitioners: str, of: str = "java") -> TopicKeys:
 
 def printed(*shown: TopicKeys, fail_above: float | None = None) -> str:
     out = io.StringIO()
-    report = KeyReport(shown, records=10**9, bytes=10**15, rejected=7)
+    why = ({"source": "a.jsonl", "reason": "partition is negative", "rows": 7},)
+    report = KeyReport(shown, records=10**9, bytes=10**15, rejected=7, reasons=why)
     print_keys(report, Console(file=out, width=100, no_color=True), fail_above)
     text = out.getvalue()
     assert max(map(len, text.splitlines())) <= 100
@@ -63,6 +64,7 @@ def printed(*shown: TopicKeys, fail_above: float | None = None) -> str:
 def test_a_topic_that_one_hash_explains() -> None:
     text = printed(topic("orders", "murmur2"))
     assert "1,000,000,000 records, 1.00 PB, 1 topic, 300 keys, 7 rejected" in text
+    assert "rejected: 7 rows, partition is negative (a.jsonl)" in text
     row = next(line.split() for line in text.splitlines() if line.startswith("orders"))
     assert row[:5] == ["orders", "12", "300", "100", "%"]
     assert row[-1] == "murmur2"

@@ -94,6 +94,10 @@ def key_report(
             topic: _facts(topic, loads[topic], of_topic.get(topic, []), known or {})
             for topic in sorted(loads)
         }
+        reasons: Rows = []
+        if rejected:
+            with reported(spark, progress, "rejected rows"):
+                reasons = _reasons(read_rows(spark, paths, RECORDS, reading=reading))
         detections = detect(spark, placed, facts, progress)
         with reported(spark, progress, "hot keys"):
             hot_keys = _hot_keys(spark, keys, facts)
@@ -135,6 +139,7 @@ def key_report(
         bytes=sum(int(own.bytes.sum()) for own in facts.values()),
         rejected=rejected,
         damaged=tuple(sorted(reading.left_out)),
+        reasons=tuple(reasons),
     )
 
 
@@ -143,6 +148,11 @@ def _by_topic(rows: Iterable[dict[str, Any]]) -> dict[str, Rows]:
     for row in rows:
         found.setdefault(row["topic"], []).append(row)
     return found
+
+
+def _reasons(records: DataFrame) -> Rows:
+    """How many rows are rejected by source and reason."""
+    return [*records.transform(measure.rejected).transform(measure.reasons).toArrow().to_pylist()]
 
 
 def _why_none(records: DataFrame) -> str:

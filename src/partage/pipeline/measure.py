@@ -42,6 +42,9 @@ TOP_KEYS = 100
 MOST_PLACES = 512
 """Most partitions of a topic for ``key_places``."""
 
+_REASONS = 100
+"""Most counts of rejected rows that are given, by file and reason."""
+
 _MICROSECONDS = 1_000_000
 _WORD = 64
 _PLACES = "places_"
@@ -267,12 +270,13 @@ def counts(rows: DataFrame, period: Period = ALWAYS) -> DataFrame:
 
 
 def reasons(rejected: DataFrame) -> DataFrame:
-    """``rejected`` → source, reason (without the value that it shows), rows; the most frequent
-    ones first."""
+    """``rejected`` → source, reason (without the value that it shows), rows: the most frequent
+    ones."""
     return (
         rejected.groupBy("source", sf.substring_index("reason", ": ", 1).alias("reason"))
         .agg(sf.count("*").alias("rows"))
         .sort(sf.desc("rows"), "source", "reason")
+        .limit(_REASONS)
     )
 
 

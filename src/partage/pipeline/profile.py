@@ -135,10 +135,6 @@ ORDER = {
 }
 
 
-REASONS_SHOWN = 100
-"""Most lines of counts of rejected rows in ``profile.json``, by file and reason."""
-
-
 @dataclass(frozen=True)
 class Measurement:
     """``frames`` by table; ``about``: figures for ``profile.json``: outside, totals, rejected.
@@ -309,7 +305,7 @@ def measured(
                 every_bad = (frame.transform(measure.rejected) for frame in named)
                 every_row = _union(every_bad).hint("rebalance", "source", "row")
                 rejected = cached(every_row, on_disk=True)
-                counted = rejected.transform(measure.reasons).limit(REASONS_SHOWN)
+                counted = rejected.transform(measure.reasons)
                 reasons = [row.asDict() for row in counted.collect()]
         if max_rejected is not None and bad:
             read = bad + sum(own["records"] + own["outside"] for own in found.values())

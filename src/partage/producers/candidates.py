@@ -208,7 +208,8 @@ class KeyReport:
     - ``topics``: each with its partitioner, hottest keys, candidates and a recommendation,
       by name, ascending
     - ``records``, ``bytes``: totals of all topics; ``rejected``: rows that are not records;
-      ``damaged``: files that were left out
+      ``reasons``: how many of these by ``source`` and ``reason``, the most frequent first, as in
+      ``profile.json``; ``damaged``: files that were left out
     """
 
     topics: tuple[TopicKeys, ...]
@@ -216,6 +217,7 @@ class KeyReport:
     bytes: int
     rejected: int
     damaged: tuple[str, ...] = ()
+    reasons: tuple[Mapping[str, Any], ...] = ()
 
     def above(self, threshold: float) -> list[tuple[str, Candidate]]:
         """The candidates, by topic, whose skew by records or by bytes is above a threshold."""
@@ -233,6 +235,7 @@ class KeyReport:
             "records": self.records,
             "bytes": self.bytes,
             "rejected": self.rejected,
+            "reasons": [dict(one) for one in self.reasons],
             **damaged_counted(self.damaged),
         }
 

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from partage.measured_loads import shown_key
 from partage.measured_loads.damaged import damaged_counted, damaged_line
+from partage.printable import printable
 from partage.producers.candidates import EMPTY, MEASURES, KeyReport, TopicKeys, gini, max_over_mean
 from partage.report import printing, units
 
@@ -29,6 +30,7 @@ _KEY, _BESIDE_KEY = 52, 48
 _MANY = 60
 _HOT = 3
 _DECIDED = 4
+_REASONS = 3
 
 _SHOWN = {"sarama-reference": "fnv1a"}
 _UNSURE = ("mixed", "unknown")
@@ -54,6 +56,9 @@ def _details(found: KeyReport, console: Console, fail_above: float | None) -> No
             f"{units.count(found.rejected)} rejected"
         )
     )
+    for one in found.reasons[:_REASONS]:
+        why = f"rejected: {units.plural(one['rows'], 'row')}, {one['reason']} ({one['source']})"
+        console.print(Text(printable(why)))
     if line := damaged_line(damaged_counted(found.damaged)):
         console.print(Text(line))
     shown = found.topics[:_MANY]

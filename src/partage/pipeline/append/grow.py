@@ -261,7 +261,7 @@ def _figures(found: Measurement, grown: Mapping[str, DataFrame], before: Earlier
     windows = grown["windows"].withColumn("in_seconds", sf.lit(0))
     every = windows.transform(measure.figures).collect()[0].asDict()
     rejected = before.about.get("totals", {}).get("rejected", 0) + found.about["totals"]["rejected"]
-    reasons = grown["rejected"].transform(measure.reasons).limit(profile.REASONS_SHOWN)
+    reasons = grown["rejected"].transform(measure.reasons)
     totals = {name: every[name] for name in ("records", "bytes", "topics", "partitions")}
     return {
         **{n: before.count(n) + found.about[n] for n in ("outside", "in_seconds")},
