@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from partage.errors import CannotError, InputError, PartageError
     from partage.group import Group, Member
     from partage.live.api import apply, rollback, snapshot
+    from partage.live.execution.outcome import Outcome
+    from partage.live.execution.progress import ProgressUpdate
     from partage.measured_loads import Profile
     from partage.measuring import keys, profile
+    from partage.period import Period
     from partage.producers.candidates import KeyReport
     from partage.producers.partition import partition
 
@@ -43,9 +46,12 @@ _HOME = {
     "KeyReport": "partage.producers.candidates",
     "Member": "partage.group",
     "NewPartitions": "partage.brokers.new_partitions",
+    "Outcome": "partage.live.execution.outcome",
     "PartageError": "partage.errors",
+    "Period": "partage.period",
     "Plan": "partage.brokers.plan",
     "Profile": "partage.measured_loads",
+    "ProgressUpdate": "partage.live.execution.progress",
     "Scenario": "partage.consumers.scenario",
     "Simulation": "partage.consumers.simulation",
     "apply": "partage.live.api",
@@ -76,9 +82,12 @@ __all__ = [
     "KeyReport",
     "Member",
     "NewPartitions",
+    "Outcome",
     "PartageError",
+    "Period",
     "Plan",
     "Profile",
+    "ProgressUpdate",
     "Scenario",
     "Simulation",
     "apply",

@@ -34,6 +34,9 @@ class SeveralError(PartageError):
         self._reasons = list(reasons)
         super().__init__("; ".join(self._reasons))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._reasons,)
+
     @property
     def lines(self) -> list[str]:
         return [printable(redacted(reason)) for reason in self._reasons]
@@ -53,6 +56,9 @@ class InputError(PartageError):
         super().__init__(f"{where}: {problem}" if where else problem)
         self.where = where
         self.problem = problem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.where, self.problem)
 
 
 class CannotError(PartageError):

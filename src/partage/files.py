@@ -24,6 +24,17 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _COMPACT = re.compile(r"[\[{]\S{20}")
 
 
+def checked_path(given: object, name: str, expected: str) -> str:
+    """A path that a user gave as ``name``; ``expected``: of what. Raises InputError for a value of
+    another type and for an empty text."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise InputError(name, f"expected the path of {expected}, got {type(given).__name__}")
+    path = os.fspath(given)
+    if not isinstance(path, str) or not path:
+        raise InputError(name, f"expected the path of {expected}, got {path!r}")
+    return path
+
+
 def read_text(path: str | os.PathLike[str], *, regular: bool = False) -> str:
     """The text of a UTF-8 file, decompressed if it is gzip (by content, not by name).
 

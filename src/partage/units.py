@@ -121,6 +121,8 @@ class Percent(Fraction):
             return cls(Fraction(match[1]) / 100)
         if isinstance(value, bool) or not isinstance(value, (int, float, Rational)):
             raise ValueError("expected a percentage such as 2%, or a number such as 0.02")
+        if isinstance(value, Integral) and value > 1:
+            raise ValueError(f"a number is a share of 1: for {value} percent give '{value}%'")
         if not 0 <= value < 10:
             raise ValueError("must be at least 0% and below 1000%")
         exact = Fraction(value if isinstance(value, Rational) else Decimal(repr(float(value))))

@@ -113,7 +113,12 @@ def explain(plan: Plan, name: str) -> Explanation:
 
     ``name``: the partition as ``topic-3``. Raises InputError if the cluster has no such partition.
     """
+    if not isinstance(plan, Plan):
+        problem = f"expected a Plan, got {type(plan).__name__}: Plan.read reads a plan directory"
+        raise InputError("explain", problem)
     names = plan.before.names
+    if not isinstance(name, str):
+        raise InputError(f"explain {shown(name)}", "expected a partition, such as topic-3")
     if name not in names:
         raise InputError(
             f"explain {shown(name)}",

@@ -25,5 +25,5 @@ def refusal(received: Iterable[float], throttle: int) -> str | None:
         return None
     return (
         f"one broker alone would receive for {duration(seconds)}: a bare number is bytes per "
-        "second, 50MB are 50,000,000; --force accepts it"
+        "second, 50MB are 50,000,000; force it if that is meant"
     )

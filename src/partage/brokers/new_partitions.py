@@ -126,13 +126,12 @@ def place(
     ``brokers``: those that may get replicas, as ids or ``"1,2,3"``, by default all live ones.
     Raises InputError.
     """
-    if not isinstance(cluster, Cluster):
-        cluster = Cluster.read(cluster, may_be_empty=True)
-    if not is_topic(topic):
+    cluster = Cluster.of(cluster, may_be_empty=True)
+    if not isinstance(topic, str) or not is_topic(topic):
         raise InputError(f"topic {shown(topic)}", f"a name has {TOPIC_RULE}")
     existing = _existing(cluster, topic)
     factor = _factor(topic, existing, replication_factor)
-    if not len(existing) < partitions <= MAX_PARTITIONS:
+    if type(partitions) is not int or not len(existing) < partitions <= MAX_PARTITIONS:
         has = f"; {topic} has {plural(len(existing), 'partition')}" if existing else ""
         raise InputError(
             f"partitions {partitions}",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ from partage.brokers.proofs import Stage, is_aimed
 from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
 from partage.cluster import Cluster
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.files import parse_json, read_text, uncollected
 from partage.flow.packing import pack, unpack
 from partage.frames import Columns, arrow_table, data_frame, html_table
@@ -468,7 +468,9 @@ class Plan:
             return brokers_table(self.before, self.after)
         if table == "waves":
             return waves_table(self.waves)
-        return moves_table(self.before, self.after, self.waves)
+        if table == "moves":
+            return moves_table(self.before, self.after, self.waves)
+        raise InputError(f"table {shown(table)}", f"expected one of {', '.join(get_args(Table))}")
 
     def __repr__(self) -> str:
         return f"<Plan of {self._summary()}>"

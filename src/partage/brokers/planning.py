@@ -15,13 +15,14 @@ from typing import Concatenate, ParamSpec, TypeAlias, TypeVar, get_args, get_typ
 
 from partage.brokers.compare import Comparison, deterministic, solve_with_each
 from partage.brokers.declaration import Option
-from partage.brokers.options import PlanOptions, declared
+from partage.brokers.options import EXACT, GIVEN, PlanOptions, declared
 from partage.brokers.plan import Plan, Progress
 from partage.brokers.posing import posed
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.cluster import Cluster
 from partage.cluster.reassignment import Reassignment
+from partage.errors import InputError, shown
 from partage.measured_loads import Profile
 from partage.units import did_you_mean
 
@@ -67,9 +68,7 @@ def takes(
                     problem = f"{function.__name__}() got an unexpected keyword argument {name!r}"
                     raise TypeError(f"{problem}{did_you_mean(name, known)}")
             asked = request(*args, **keywords)
-            return function(
-                cluster if isinstance(cluster, Cluster) else Cluster.read(cluster), asked
-            )
+            return function(Cluster.of(cluster), asked)
 
         show(call, request)
         return call
@@ -105,7 +104,7 @@ def show(function: Callable[..., object], request: object) -> None:
 class CompareRequest(PlanRequest):
     """The options of a comparison: those of a plan, and the ``strategies`` (default: all)."""
 
-    strategies: Sequence[str] | None = None
+    strategies: str | Sequence[str] | None = None
 
 
 @takes(CompareRequest)
@@ -115,8 +114,16 @@ def compare(cluster: Cluster, request: CompareRequest) -> Comparison:
     ``strategies``: their names, default all; the other keywords are those of ``partage.plan``.
     Raises InputError.
     """
+    if request.strategy not in (EXACT, GIVEN):
+        asked = f"strategy {shown(request.strategy)}"
+        raise InputError(asked, "a comparison takes several, as `strategies`")
+    names = request.strategies
+    if isinstance(names, str):
+        names = [names]
+    elif names is not None and not len(names):
+        raise InputError("strategies", "none is named: leave it out for all")
     problem = posed(cluster, request.options, request.profile)
-    answers = solve_with_each(problem, request.strategies, request.progress)
+    answers = solve_with_each(problem, names, request.progress)
     measured = deterministic(problem, answers, request.progress)
     return Comparison(answers, measured, tuple(problem.warnings))
 

@@ -439,10 +439,15 @@ def _chosen(cluster: Cluster, topics: re.Pattern[str] | None) -> Bools:
 def _no_match(topics: re.Pattern[str], names: Sequence[str]) -> str:
     """Why no topic matches, and what would."""
     problem = "matches no topic of the cluster"
-    parts = list(filter(matcher(compile_pattern(f".*(?:{topics.pattern}).*")), names))
-    if parts:
+    listing = topics.pattern.replace(",", "|")
+    if listing != topics.pattern and any(map(matcher(compile_pattern(listing)), names)):
+        return f"{problem}: it is a regular expression; {listing} matches either name"
+    parts = list(filter(matcher(compile_pattern(f".*({topics.pattern}).*")), names))
+    if parts and topics.pattern:
+        alike = parts == list(filter(matcher(compile_pattern(f".*{topics.pattern}.*")), names))
+        within = topics.pattern if alike else f"({topics.pattern})"
         found = listed(parts[:3], 3, len(parts))
-        return f"{problem}: the whole name must match; .*{topics.pattern}.* matches {found}"
+        return f"{problem}: the whole name must match; .*{within}.* matches {found}"
     return f"{problem}{did_you_mean(topics.pattern, names)}"
 
 

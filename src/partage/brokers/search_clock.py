@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
+from typing import Any
+
+
+def _nowhere(_: str) -> None:
+    """Report nothing."""
 
 
 class SearchClock:
@@ -11,11 +16,15 @@ class SearchClock:
     limit has ended the search, so what it found is only the best so far."""
 
     def __init__(
-        self, seconds: int | None = None, report: Callable[[str], None] = lambda _: None
+        self, seconds: int | None = None, report: Callable[[str], None] = _nowhere
     ) -> None:
         self.seconds, self.report = seconds, report
         self.end = None if seconds is None else monotonic() + seconds
         self.stopped = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """``report`` may be bound to a terminal: a copy in another process reports nothing."""
+        return vars(self) | {"report": _nowhere}
 
     def stop(self) -> bool:
         """Whether the search must stop now; once it must, it always must."""

@@ -347,17 +347,13 @@ def _checked_count(concurrency: int | None) -> int | None:
 
 def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address: str) -> None:
     """Print what will change, and ask unless it is nothing or ``--yes``."""
-    from partage.brokers.least_time import refusal
-    from partage.errors import InputError
-    from partage.live.execution.changes import received_bytes
+    from partage.live.execution.preflight import refuse_months
     from partage.report.execution_lines import print_pending_changes
 
     statuses = ready.plan.statuses(ready.cluster.partitions)
     left = [ready.plan.changes[key] for key, one in statuses.items() if one.value != "done"]
-    if isinstance(rate, int) and not options.force:
-        refused = refusal(received_bytes(left).values(), rate)
-        if refused is not None:
-            raise InputError(f"throttle {options.throttle}", refused)
+    if not options.force:
+        refuse_months(ready, rate)
     if not options.json:
         known = rate, ready.warnings, output.console(), ready.required, ready.source
         cluster = f"Cluster {ready.cluster.cluster_id} at {address}"

@@ -52,7 +52,7 @@ class Broker:
 
     - ``rack``: None if the cluster has no racks
     - ``disk_bytes``: the size of its disks, None if unknown
-    - ``capacity``: its share of the load, relative to the other brokers
+    - ``capacity``: its share of the load, relative to the other brokers; any number is accepted
     - ``network_in``, ``network_out``: bytes per second that it can receive and send, None if
       unknown
     - ``alive``: whether it runs
@@ -67,6 +67,10 @@ class Broker:
     network_in: int | None = None
     network_out: int | None = None
     log_dirs: tuple[LogDir, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.capacity, Fraction):  # a number, as in a file
+            object.__setattr__(self, "capacity", Fraction(str(self.capacity)))
 
     def __repr__(self) -> str:
         return changed_fields(self)

@@ -29,6 +29,7 @@ from partage.cluster.broker import (
 )
 from partage.cluster.log_dirs import check_log_dirs, log_dir_positions
 from partage.errors import InputError
+from partage.files import checked_path
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.kafka_names import TOPIC_RULE, is_topic
 from partage.units import listed, plural
@@ -73,7 +74,8 @@ class Cluster:
       -1 where unknown; None where no broker is known to have several
 
     Build one with ``Cluster.read`` (a file), ``Cluster.from_json`` (the plain form as Python
-    values) or ``Cluster.build``; all of them validate, the bare constructor does not.
+    values) or ``Cluster.build``; all of them validate, and so do ``with_replicas`` and others that
+    make a changed copy; the bare constructor does not. Arrays cannot be written to.
     """
 
     brokers: tuple[Broker, ...]
@@ -94,6 +96,11 @@ class Cluster:
     copy_bytes: Ints | None = None
     maybe_dead: tuple[int, ...] = ()
     min_insync_replicas: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
     # ------------------------------------------------------------------ reading
 
@@ -118,6 +125,19 @@ class Cluster:
         from partage.cluster.kafka_tools import read_log_dir_sizes
 
         return cluster.with_sizes_of(read_log_dir_sizes(sizes), os.fspath(sizes))
+
+    @classmethod
+    def of(cls, given: Cluster | str | os.PathLike[str], *, may_be_empty: bool = False) -> Cluster:
+        """A Cluster as it is, or that of a file, as ``read`` has it. Raises InputError."""
+        if isinstance(given, Cluster):
+            return given
+        if isinstance(given, Mapping):
+            raise InputError(
+                "cluster", "expected a Cluster, got a dict: Cluster.from_json reads it"
+            )
+        return cls.read(
+            checked_path(given, "cluster", "a file, or a Cluster"), may_be_empty=may_be_empty
+        )
 
     @classmethod
     def from_json(
@@ -197,7 +217,7 @@ class Cluster:
                 raise InputError(where, f"topic {name[:60]!r}: a name has {TOPIC_RULE}")
         names, topic = np.unique(np.array(topics, dtype=np.str_), return_inverse=True)
         number = np.array(partitions, dtype=np.int64)
-        size = np.array(sizes, np.int64) if len(sizes) else np.full(count, UNKNOWN, dtype=np.int64)
+        size = _checked_sizes(sizes if len(sizes) else np.full(count, UNKNOWN), count, where)
 
         def named(row: int) -> str:
             return f"{topics[row]}-{partitions[row]}"
@@ -251,8 +271,8 @@ class Cluster:
             partition=number[order],
             replicas=replicas[order],
             size_bytes=size[order],
-            bytes_in=_rates(bytes_in, order),
-            bytes_out=_rates(bytes_out, order),
+            bytes_in=_rates(bytes_in, order, where),
+            bytes_out=_rates(bytes_out, order, where),
             log_dirs=log_dir_positions(ordered, replicas, log_dirs, named, where, order),
             copy_bytes=_copies(copy_bytes, size, named, where, order),
         )
@@ -359,13 +379,31 @@ class Cluster:
     # ------------------------------------------------------------------ changed copies
 
     def with_replicas(self, replicas: Ints) -> Cluster:
-        """The same partitions on other brokers; ``replicas`` [P, any width], -1 after the last. In
-        which log dirs is open."""
-        width = max(1, int((replicas >= 0).sum(axis=1).max()))
-        return replace(self, replicas=np.ascontiguousarray(replicas[:, :width]), log_dirs=None)
+        """The same partitions on other brokers; ``replicas`` [P, any width]: broker positions, -1
+        after the last. In which log dirs is open. Raises InputError for what is not a placement of
+        these partitions."""
+        if replicas.ndim != 2 or len(replicas) != self.partitions:
+            expected = f"expected {self.partitions:,} rows of broker positions"
+            raise InputError("replicas", f"the shape is {replicas.shape}: {expected}")
+        width = max(1, int((replicas >= 0).sum(axis=1).max(initial=0)))
+        kept = np.array(replicas[:, :width], dtype=np.int64)
+        if kept.max(initial=-1) >= len(self.brokers):
+            row, column = np.argwhere(kept >= len(self.brokers))[0].tolist()
+            problem = f"position {kept[row, column]} of {plural(len(self.brokers), 'broker')}"
+            raise InputError("replicas", f"{self.names[row]}: {problem}")
+        for apart in range(1, width):
+            twice = (kept[:, apart:] == kept[:, :-apart]) & (kept[:, apart:] >= 0)
+            if twice.any():
+                row, column = np.argwhere(twice)[0].tolist()
+                broker = self.broker_ids[kept[row, column]]
+                problem = f"{self.names[row]}: broker {broker} holds two replicas"
+                raise InputError("replicas", problem)
+        return replace(self, replicas=kept, log_dirs=None)
 
     def with_sizes(self, size_bytes: Ints) -> Cluster:
-        """The same cluster with other replica sizes [P]; a new replica copies no more than that."""
+        """The same cluster with other replica sizes [P], -1 where unknown; a new replica copies no
+        more than that. Raises InputError."""
+        size_bytes = _checked_sizes(size_bytes, self.partitions, "cluster")
         copies = None if self.copy_bytes is None else np.minimum(self.copy_bytes, size_bytes)
         return replace(self, size_bytes=size_bytes, copy_bytes=copies)
 
@@ -392,7 +430,9 @@ class Cluster:
         kept = np.append(np.clip(place, 0, len(ids) - 1), -1)
         used = np.flatnonzero(np.bincount(self.replicas[self.replicas >= 0]))
         if not np.array_equal(ids[kept[used]], self.broker_ids[used]):
-            raise InputError("cluster", "a broker that holds replicas is not listed")
+            listed_there = np.isin(self.broker_ids[used], ids)
+            broker = int(self.broker_ids[used][listed_there.argmin()])
+            raise InputError("cluster", f"broker {broker} holds replicas and is not listed")
         return replace(self, brokers=ordered, replicas=kept[self.replicas])
 
     def log_dir_lists(self) -> list[list[int]]:
@@ -600,6 +640,9 @@ def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...
             raise InputError(where, f"broker {broker.id}: an id is between 0 and {MAX_BROKER_ID}")
         if broker.capacity <= 0:
             raise InputError(where, f"broker {broker.id}: capacity must be above 0")
+        if broker.disk_bytes is not None and not 0 <= broker.disk_bytes <= MAX_BYTES:
+            problem = f"disk_bytes {broker.disk_bytes}: must be between 0 and {MAX_BYTES}"
+            raise InputError(where, f"broker {broker.id}: {problem}")
         check_log_dirs(broker, where)
     without = [broker.id for broker in ordered if broker.rack is None]
     if without and len(without) < len(ordered):
@@ -608,6 +651,15 @@ def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...
             f"broker {without[0]} has no rack but others have: give every broker a rack, or none",
         )
     return ordered
+
+
+def _checked_sizes(sizes: npt.ArrayLike, count: int, where: str) -> Ints:
+    """[P] bytes, in an array that nothing else refers to."""
+    size = np.asarray(sizes)
+    if size.dtype.kind not in "iu" or size.shape != (count,) or (size < UNKNOWN).any():
+        problem = "sizes: expected a whole number of bytes for each partition, -1 where unknown"
+        raise InputError(where, problem)
+    return size.astype(np.int64)
 
 
 def _check_total(size: Ints, factor: Ints, where: str) -> None:
@@ -631,8 +683,11 @@ def _copies(
     return found[order]
 
 
-def _rates(rates: Sequence[float | None], order: Ints) -> Floats | None:
+def _rates(rates: Sequence[float | None], order: Ints, where: str) -> Floats | None:
     """[P] rates in the ``order`` of the rows, NaN where unknown; None if all are."""
     if all(rate is None for rate in rates):
         return None
-    return np.array([np.nan if r is None else r for r in rates], dtype=np.float64)[order]
+    found = np.array([np.nan if r is None else r for r in rates], dtype=np.float64)[order]
+    if (found < 0).any():
+        raise InputError(where, f"rates: {found[found < 0][0]:g} bytes per second is below 0")
+    return found

@@ -64,6 +64,8 @@ class Group:
     byte_rates: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.topics, Mapping):
+            raise InputError(self.where, "topics: expected numbers of partitions by name")
         for topic, count in self.topics.items():
             if type(topic) is not str or not topic:
                 raise InputError(
@@ -77,6 +79,12 @@ class Group:
             raise InputError(self.where, f"topics: more than {MAX_PARTITIONS} partitions")
         if not self.members:
             raise InputError(self.where, "members: a group needs at least one")
+        for member in self.members:
+            if type(member.id) is not str:
+                raise InputError(self.where, f"members: id {shown(member.id)}: expected a text")
+            if isinstance(member.topics, str):
+                problem = f"topics of {shown(member.id)}: expected a list, got a text"
+                raise InputError(self.where, problem)
         ordered = tuple(sorted(self.members, key=lambda member: member.id))
         for one, other in pairwise(ordered):
             if one.id == other.id:

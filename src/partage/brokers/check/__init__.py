@@ -30,6 +30,7 @@ from partage.brokers.check.wave_limits import check_wave_limits
 from partage.brokers.directory import MARKER, SIZE, check_plan_directory
 from partage.brokers.optimality import verdict
 from partage.errors import MISSHAPEN, InputError
+from partage.files import checked_path
 from partage.frames import html_table
 from partage.printable import printable
 from partage.units import plural
@@ -192,7 +193,7 @@ def rule_defects(directory: str | os.PathLike[str]) -> RuleDefects:
 @contextmanager
 def _readable(directory: str | os.PathLike[str]) -> Iterator[Path]:
     """Raise InputError unless it is a plan directory, and for files that cannot be read."""
-    root = Path(directory)
+    root = Path(checked_path(directory, "plan", "a plan directory"))
     try:
         check_plan_directory(directory)
         yield root

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from partage.errors import PartageError
 from partage.live.admin.states import Key, PartitionState
 from partage.live.execution.changes import MoveStatus, why_gone
 from partage.live.execution.execution_plan import ExecutionPlan
@@ -13,9 +14,14 @@ from partage.units import plural
 
 @dataclass(repr=False)
 class Outcome:
-    """``state``: done, stopped, or differs; ``problems``: partitions that are not on their target,
-    or not led by their preferred leader, with the reason; ``dead``: brokers whose throttle could
-    not be restored."""
+    """How a run of ``apply`` or ``rollback`` ended.
+
+    - ``state``: ``done``: the cluster is as planned; ``stopped``: waves are left, run it again;
+      ``differs``: all waves ended, but not every partition is as planned
+    - ``problems``: partitions that are not on their target, or not led by their preferred leader,
+      with the reason; ``still_moving``: those of them that are being reassigned
+    - ``dead``: brokers whose throttle could not be restored; ``waves_left``: that have not ended
+    """
 
     state: str = "done"
     problems: dict[str, str] = field(default_factory=dict)
@@ -23,7 +29,16 @@ class Outcome:
     still_moving: list[str] = field(default_factory=list)
     waves_left: int = 0
 
+    def raise_unless_done(self) -> None:
+        """Raise PartageError, with what is wrong, unless the cluster is as planned and no throttle
+        is left: for a job that must fail then."""
+        if self.state != "done" or self.dead:
+            raise PartageError(self._summary())
+
     def __repr__(self) -> str:
+        return f"<Outcome: {self._summary()}>"
+
+    def _summary(self) -> str:
         parts = []
         if self.problems:
             name, why = next(iter(self.problems.items()))
@@ -35,7 +50,7 @@ class Outcome:
             parts.append(f"{plural(len(self.still_moving), 'partition')} still moving")
         if self.waves_left:
             parts.append(f"{plural(self.waves_left, 'wave')} left")
-        return f"<Outcome: {'; '.join([self.state, *parts])}>"
+        return "; ".join([self.state, *parts])
 
     def compare(
         self,

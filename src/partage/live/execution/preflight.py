@@ -11,7 +11,8 @@ from functools import partial
 
 from kafka import KafkaAdminClient
 
-from partage.errors import SeveralError
+from partage.brokers.least_time import refusal
+from partage.errors import InputError, SeveralError
 from partage.live.admin.permissions import NEEDS, require_acls
 from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import BrokerState, Key, PartitionState, Snapshot
@@ -21,7 +22,7 @@ from partage.live.execution.assumptions import (
     lowered_topics,
     some,
 )
-from partage.live.execution.changes import MoveStatus
+from partage.live.execution.changes import MoveStatus, received_bytes
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.health import read_min_isr
 from partage.live.execution.rescheduling import reschedule
@@ -93,6 +94,17 @@ def prepare(
     _raise_errors(found, plan)
     required, *_ = busiest_broker(plan, {state.key: state for state in cluster.partitions})
     return Ready(plan, cluster, found.warnings, required, source)
+
+
+def refuse_months(ready: Ready, throttle: int | str | None) -> None:
+    """Raise InputError for a throttle at which the run takes over a month."""
+    if not isinstance(throttle, int):
+        return
+    statuses = ready.plan.statuses(ready.cluster.partitions)
+    left = [ready.plan.changes[key] for key, one in statuses.items() if one is not MoveStatus.DONE]
+    refused = refusal(received_bytes(left).values(), throttle)
+    if refused is not None:
+        raise InputError(f"throttle {int(throttle)}", refused)
 
 
 def _raise_errors(found: Findings, plan: ExecutionPlan) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from partage.brokers.check import rule_defects
 from partage.brokers.directory import MARKER
 from partage.errors import InputError
+from partage.files import checked_path
 from partage.live.execution.execution_plan import Direction, ExecutionPlan
 from partage.units import plural
 
@@ -27,6 +28,7 @@ def read_proven(
     can repair what such a plan has done. Unless it lowers a replication factor: then only a plan
     that keeps every rule proves that the lower one is the original.
     """
+    directory = checked_path(directory, "plan", "a plan directory")
     plan = ExecutionPlan.read(directory)
     defects = rule_defects(directory)
     raises = any(len(change.target) > len(change.origin) for change in plan.changes.values())

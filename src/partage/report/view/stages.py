@@ -17,6 +17,7 @@ _PROVEN = {
     StageName.LOG_DIRS: "No way to the same bytes per log dir copies fewer between log dirs.",
     StageName.LOAD: "No placement within these rules brings every load closer to its band.",
     StageName.LEADERS: "No choice of leaders among these replicas is more even.",
+    StageName.TOPIC_LEADERS: "No order of these replicas spreads the topic's leaders more evenly.",
     StageName.FAILURE: "After any one broker fails, no order of these replicas leaves the busiest "
     "survivor with fewer leaders.",
     StageName.FAILURE_BALANCE: "No order of these replicas spreads a failed broker's leaders more "
