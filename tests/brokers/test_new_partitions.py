@@ -116,6 +116,14 @@ def test_per_broker_is_counted() -> None:
     assert counts["topic_leaders"] == ([0] * 4, led)
 
 
+def test_a_notebook_shows_the_lists() -> None:
+    found = place(grown(), "new", 3, 2)
+    assert repr(found) == "<NewPartitions of new: 3 new partitions with 2 replicas, proven>"
+    leader, follower = found.lists[0]
+    assert f"<td>{leader}</td>" in found._repr_html_()
+    assert f"<td>{follower}</td>" in found._repr_html_()
+
+
 def test_leaders_of_the_topic_come_first() -> None:
     """An empty broker gets its share of them, not all."""
     cluster = cluster_of("1,2 2,3 3,1 " * 4, "1 2 3 4")

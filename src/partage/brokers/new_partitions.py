@@ -28,6 +28,7 @@ from partage.brokers.proofs import Stage, prove_leaders, prove_placement
 from partage.brokers.strategies import strategy_named
 from partage.cluster import Cluster
 from partage.errors import InputError, shown
+from partage.frames import html_table
 from partage.kafka_names import TOPIC_RULE, is_topic
 from partage.units import plural
 
@@ -35,7 +36,7 @@ MAX_PARTITIONS = 100_000
 """Partitions of a topic: more than any broker accepts in a request."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NewPartitions:
     """Where the new partitions of ``topic`` go. ``lists``: the broker ids of all its partitions in
     order, the leader first; ``first``: the number of the first new one; ``before``, ``after``: the
@@ -65,6 +66,20 @@ class NewPartitions:
         """The value of ``--replica-assignment`` of ``kafka-topics.sh``: every partition of the
         topic, also where only the last ones are new."""
         return ",".join(":".join(map(str, ids)) for ids in self.lists)
+
+    def __repr__(self) -> str:
+        new, width = self.lists[self.first :], len(self.lists[-1])
+        proven = ", proven" if self.proven else ""
+        placed = f"{plural(len(new), 'new partition')} with {plural(width, 'replica')}{proven}"
+        return f"<NewPartitions of {self.topic}: {placed}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [number, leader, ", ".join(map(str, followers))]
+            for number, (leader, *followers) in enumerate(self.lists)
+            if number >= self.first
+        ]
+        return html_table(repr(self).strip("<>"), ("partition", "leader", "followers"), rows)
 
     def per_broker(self) -> dict[str, tuple[list[int], list[int]]]:
         """Of the brokers that could get replicas, before and after: ``replicas``, ``leaders``, and
