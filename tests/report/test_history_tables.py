@@ -109,6 +109,13 @@ def test_a_member_without_a_name_and_without_rounds() -> None:
     assert "1-6ea3c93c" not in text
 
 
+def test_moves_and_gaps_are_unknown_where_no_line_shows_an_owner() -> None:
+    text = printed(history(*KIP_429, without="artitions"))
+    assert text.startswith("cg_logi_kafka_test_1: 2 members, 3 rounds\nMoves and time without an o")
+    assert "0.000" not in text.splitlines()[1]
+    assert "owners: no line shows which member owned a partition" in text
+
+
 def test_rejected_lines_are_counted_with_the_first() -> None:
     out = io.StringIO()
     print_rejected((), 0, Console(file=out))

@@ -77,12 +77,25 @@ def _details(history: History, replays: Replays, console: Console, by: str | Non
 
 
 def _head(history: History, console: Console) -> None:
-    counts = (
+    counts = [
         units.plural(history.member_count, "member"),
         units.plural(history.generation_count, "round"),
-        f"{units.plural(history.moved, 'partition')} moved",
-    )
+    ]
+    if history.owners_known:
+        counts.append(f"{units.plural(history.moved, 'partition')} moved")
     console.print(Text(f"{history.group}: {', '.join(counts)}", style="bold"))
+    console.print(Text(_unowned_in_all(history)))
+    start, length = (
+        format_timestamp(history.start, history.zoned),
+        history.since_start(history.until),
+    )
+    console.print(f"From {start} for {length:,.3f} s", style="dim", highlight=False)
+
+
+def _unowned_in_all(history: History) -> str:
+    """For how long partitions had no owner, and which of them the longest."""
+    if not history.owners_known:
+        return "Moves and time without an owner: unknown, no line shows who owned a partition"
     total = sum(history.unowned.values())
     text = f"{seconds(total):,.3f} partition-seconds without an owner"
     longest = max(history.unowned, key=lambda p: history.unowned[p], default=None)
@@ -91,12 +104,7 @@ def _head(history: History, console: Console) -> None:
         name = f"{longest[0]}-{longest[1]}"
         whole = history.unowned[longest] == total
         text += f", all of them of {name}" if whole else f", {name} the longest: {most:,.3f} s"
-    console.print(Text(text))
-    start, length = (
-        format_timestamp(history.start, history.zoned),
-        history.since_start(history.until),
-    )
-    console.print(f"From {start} for {length:,.3f} s", style="dim", highlight=False)
+    return text
 
 
 def print_more(groups: int, console: Console) -> None:
@@ -200,7 +208,7 @@ def _replays(history: History, replays: Replays) -> Table:
         for name in (f"{protocol}:\nmoved", "no owner", "rounds"):
             table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
     observed = {one.protocol for one in history.rounds if one.generation is not None}
-    if len(observed) == 1:
+    if len(observed) == 1 and history.owners_known:
         result = {
             "moved": history.moved,
             "unowned_partition_seconds": seconds(sum(history.unowned.values())),

@@ -347,6 +347,8 @@ def test_with_kip_848_members_and_owners_are_known_but_no_rounds() -> None:
                 line(2, "Reconciling assignment with local epoch 0", client="a"),
                 "\tAssigned partitions:                       [t-0, t-1]",
                 "\tCurrent owned partitions:                  []",
+                "\tAdded partitions (assigned - owned):       [t-0, t-1]",
+                "\tRevoked partitions (owned - assigned):     []",
                 added(2, "[t-0, t-1]", client="a"),
                 line(9, "Revoking previously assigned partitions [t-1]", client="a"),
                 revoked(9, "[t-1]", client="a"),

@@ -32,6 +32,7 @@ def history(
         latency=0,
         unowned={},
         moved=0,
+        owners_known=True,
         empty=0,
         unknown=(),
     )

@@ -66,7 +66,6 @@ def test_a_saving() -> None:
         [("mine", "eager")],
         [("range", "cooperative")],
         [(None, "eager")],
-        [],
     ],
     ids=str,
 )
@@ -111,8 +110,10 @@ def test_waits_for_crashed_members() -> None:
 
 def test_without_a_gap_or_a_replay() -> None:
     assert saving_of(history(0.0), replays(range=1.0)) is None
-    assert saving_of(history(1.0), {}) is None
-    assert saving_of(history(1.0), replays()) is None
+    rounds = [("range", "eager")]
+    assert saving_of(history(1.0, *rounds), {}) is None
+    assert saving_of(history(1.0, *rounds), replays()) is None
+    assert saving_of(history(1.0), replays(range=1.0)) is None
 
 
 @given(
@@ -123,7 +124,7 @@ def test_without_a_gap_or_a_replay() -> None:
 def test_no_other_assignor_saves_more(
     observed: float, unowned: dict[tuple[str, str], float], used: tuple[str, str] | None
 ) -> None:
-    one = history(observed, *([] if used is None else [used]))
+    one = history(observed, used or (None, "eager"))
     found = saving_of(one, replays(**{k[0].replace("-", "_"): v for k, v in unowned.items()}))
     assert found is not None
     baseline = unowned.get(used, one.unowned["t", 0] / 1e6) if used else one.unowned["t", 0] / 1e6

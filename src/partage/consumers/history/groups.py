@@ -24,11 +24,10 @@ from partage.consumers.history.unowned import (
 )
 
 _NO_GROUP = ("", "null")
+_SHOWS_OWNERS = (EventKind.PLAN, EventKind.HELD, EventKind.ADDED)
 _MAKES_A_HISTORY = (
+    *_SHOWS_OWNERS,
     EventKind.JOINED,
-    EventKind.PLAN,
-    EventKind.HELD,
-    EventKind.ADDED,
     EventKind.REVOKED,
     EventKind.LOST,
     EventKind.LEFT,
@@ -98,6 +97,7 @@ def _history(group: str, events: Sequence[Event], alive_until: Mapping[str, int]
         settings["session_timeout"] = min(seconds(min(ownership.silences)), SESSION_TIMEOUT)
     members = ownership.members
     _complete(members, by_member, generations)
+    owners_known = any(map(_shows_owners, events))
     spans, overlaps = without_overlaps(ownership.spans)
     present = presence(members.values(), until)
     unowned = unowned_times(spans, present, until)
@@ -118,16 +118,36 @@ def _history(group: str, events: Sequence[Event], alive_until: Mapping[str, int]
         latency=generations.latency(),
         unowned={partition: unowned[partition] for partition in sorted(unowned)},
         moved=count_moves(spans, members),
+        owners_known=owners_known,
         empty=until - start - sum(end - begin for begin, end in present),
         unknown=(
             *by_member.notes,
             *ownership.unknown,
             *overlaps,
+            *_missing_owners(by_member, owners_known),
             *missing_information(
                 members.values(), generations, topics, guessed, session_timeout, settings, zones
             ),
         ),
     )
+
+
+def _missing_owners(events: GroupEvents, owners_known: bool) -> list[str]:
+    """Whose partitions no line shows, in sentences."""
+    if not owners_known:
+        return [
+            "owners: no line shows which member owned a partition, so moves and time without an "
+            "owner are unknown"
+        ]
+    return [
+        f"{member}: no line shows what it owned; its partitions count as without an owner"
+        for member, own in events.of.items()
+        if not any(_shows_owners(one.event) for one in own)
+    ]
+
+
+def _shows_owners(event: Event) -> bool:
+    return event.kind in _SHOWS_OWNERS or bool(event.partitions)
 
 
 def _complete(

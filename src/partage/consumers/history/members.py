@@ -152,12 +152,13 @@ class _Stream:
             self._joined(event)
         elif event.kind in _OF_CONSUMER:
             self._of_consumer(event)
-        elif event.kind is EventKind.LEFT:
-            member = self._member(event.member) if event.member else self._best_fit(event)
-            member.held, member.ended = frozenset(), True
-            self._record(member, event)
         else:
-            self._changed(self._best_fit(event), event)
+            member = self._member(event.member) if event.member else self._best_fit(event)
+            if event.kind is EventKind.LEFT:
+                member.held, member.ended = frozenset(), True
+                self._record(member, event)
+            else:
+                self._changed(member, event)
 
     def _of_consumer(self, event: Event) -> None:
         """An event of the consumer, whichever member it is or will be."""

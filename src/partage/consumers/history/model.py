@@ -103,6 +103,8 @@ class History:
     - ``unowned``: for how long each partition had no owner; ``empty``: for how long the group had
       no members
     - ``moved``: how often a partition moved to another member
+    - ``owners_known``: whether any line shows the owner of a partition; without one, ``unowned``
+      and ``moved`` are unknown and not 0
     - ``unknown``: what the logs do not contain, in sentences
     - ``whole``: the figures of the whole history if this is a part of it (``shortening``)
     """
@@ -119,6 +121,7 @@ class History:
     latency: int
     unowned: Mapping[Partition, int]
     moved: int
+    owners_known: bool
     empty: int
     unknown: tuple[str, ...]
     whole: Whole | None = None
@@ -166,8 +169,10 @@ class History:
             "generations": [one.generation for one in self.rounds if one.generation is not None],
             "rounds": [self._round(one) for one in self.rounds],
             "unowned": by_name(self.unowned),
-            "unowned_partition_seconds": seconds(sum(self.unowned.values())),
-            "moved": self.moved,
+            "unowned_partition_seconds": (
+                seconds(sum(self.unowned.values())) if self.owners_known else None
+            ),
+            "moved": self.moved if self.owners_known else None,
             "empty_seconds": seconds(self.empty),
             "unknown": list(self.unknown),
             "left_out": {name: n for name, n in self.left_out.items() if name != "spans"},

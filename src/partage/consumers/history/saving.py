@@ -2,7 +2,7 @@
 
 Compared are the assignors of Kafka's consumers, each under the protocol that it speaks. A replay is
 compared with a replay: that of the assignor which the group used, if the logs name it; otherwise
-with the logs themselves.
+with the logs themselves. Without rounds (KIP-848) there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def saving_of(
     history: History, replays: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> Saving | None:
     """The saving by a group's replays (by assignor and protocol); None if no partition was without
-    an owner, or none of the replays is of Kafka's assignors."""
+    an owner, if there are no rounds, or if none of the replays is of Kafka's assignors."""
     observed = seconds(sum(history.unowned.values()))
     replayed = {
         name: float(found["unowned_partition_seconds"])
         for name, protocol in KAFKA.items()
         if "cannot" not in (found := replays.get(name, {}).get(protocol, {"cannot": ""}))
     }
-    if not observed or not replayed:
+    if not observed or not replayed or not history.generation_count:
         return None
     best = min(replayed, key=replayed.__getitem__)
     used = used_by(history)

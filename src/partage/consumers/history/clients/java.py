@@ -11,14 +11,24 @@ Every line of a consumer contains ``[Consumer clientId=…, groupId=…]``, for 
 - ``Revoke previously assigned partitions``, ``Revoking …`` (older)
 - ``Lost previously assigned partitions``, ``Member … sending LeaveGroup request``
 - ``ConsumerConfig values`` and the settings below it: ``client.id``, ``group.id``,
-  ``session.timeout.ms``, ``heartbeat.interval.ms``
+  ``group.protocol``, ``session.timeout.ms``, ``heartbeat.interval.ms``
 
 and at DEBUG: ``Executing onJoinComplete with generation … and memberId``, ``Joining group with
 current subscription``, ``Sending JoinGroup`` (the session timeout), ``Performing assignment using
 strategy`` (the subscriptions of all members), heartbeats (the member was alive).
 
-With the protocol of KIP-848 (``group.protocol=consumer``) there are no generations: only when a
-member joins (``Member … transitioned from … to JOINING``) and leaves, and what it owns, is read.
+With the protocol of KIP-848 (``group.protocol=consumer``) there are no generations, and the two
+settings have no effect. Read at INFO:
+
+- ``Member … transitioned from … to JOINING``, ``… to LEAVING``, ``… to FENCED`` and ``… to FATAL``
+  (it lost its partitions), 3.9 to 4.3
+- ``Reconciling assignment with local epoch`` and the five lines below it, 3.8 to 4.3; 3.8 swaps the
+  member and the epoch. A consumer without a rebalance listener writes no other line about its
+  partitions. From then on it does not read what it revokes; it reads what is added once it has
+  ``transitioned from RECONCILING to ACKNOWLEDGING``, which 3.8 does not log
+- ``Updating assignment with``, 3.7: the first of its four lines has topic ids
+
+Consumers of share groups (``[ShareConsumer …]``) have no partitions of their own: not read.
 """
 
 from __future__ import annotations
@@ -47,13 +57,22 @@ _CONSUMER = FirstMatch(
 )
 _WORKER = FirstMatch("[Worker ", r"(?>clientId=.*?, groupId=)(?>.*?\] )([^\n]*)")
 _LOGGER = re.compile(r"\([\w.$]+\)$")
-_NAME = re.compile(r"([A-Za-z0-9._-]+)-(\d+)")
+_NAME = re.compile(r"(?:[\w-]{22}:)?([A-Za-z0-9._-]+)-(\d+)")
 _GENERATION = FirstMatch(
     "with generation Generation{",
     r"generationId=(-?\d+), (?>memberId='(.*?)', protocol=')(.*?)'\}",
 )
 _COMPLETE = re.compile(r"with generation (-?\d+) and memberId (\S+)")
-_TRANSITION = re.compile(r"Member (\S+) with epoch -?\d+ transitioned from \w+ to (\w+)")
+_TRANSITION = re.compile(r"Member (\S+) with epoch -?\d+ transitioned from (\w+) to (\w+)")
+_RECONCILED = ("RECONCILING", "ACKNOWLEDGING")
+_ENTERED = {
+    "JOINING": EventKind.JOINED,
+    "LEAVING": EventKind.LEFT,
+    "FENCED": EventKind.LOST,
+    "FATAL": EventKind.LOST,
+}
+"""What a member's new state shows."""
+_UPDATES = ("Updating assignment with", "Reconciling assignment with")
 _OF_MEMBER = re.compile(
     r"(?:^|\), )(?P<id>\S(?:(?!\), ).)*?)=Assignment\(partitions=\[(?P<held>[^][]*)\]"
 )
@@ -61,8 +80,9 @@ _SUBSCRIPTION = re.compile(
     r"(?:^|\), )(?P<id>\S(?:(?!\), ).)*?)=Subscription\(topics=\[(?P<topics>[^][]*)\]"
     r"(?:(?:(?!\), ).)*?groupInstanceId=(?P<instance>[^,)]*))?"
 )
+_RECONCILING = re.compile(r"Reconciling assignment with local epoch (\S+)\n\s*Member:\s*(\S+)")
 _UPDATE = FirstMatch(
-    "Updating assignment with",
+    " assignment with",
     r"(?>.*?(?:now a|\bA)ssigned partitions:)"
     r"(?>(?P<now>.*?)(?:compare with previously|Current) owned partitions:)"
     r"(?>(?P<owned>.*?)(?:newly added partitions|Added partitions \([^:()]*\)):)"
@@ -70,6 +90,7 @@ _UPDATE = FirstMatch(
     r"(?P<revoked>[^\n]*)",
 )
 _PARTS = (
+    "Member:     ",
     "now assigned partitions:",
     "compare with previously owned partitions:",
     "newly added partitions:",
@@ -80,10 +101,11 @@ _PARTS = (
     "Revoked partitions (",
 )
 _SETTING = re.compile(
-    r"^\s*(client\.id|group\.id|session\.timeout\.ms|heartbeat\.interval\.ms) = (.*)"
+    r"^\s*(client\.id|group\.(?:id|protocol)|session\.timeout\.ms|heartbeat\.interval\.ms) = (.*)"
 )
 _NO_DATE = "no date and time in a known layout"
-_UPDATE_LINES = 5
+_MOST_LINES = 6
+"""Of an update."""
 _SECONDS = {"session.timeout.ms": "session_timeout", "heartbeat.interval.ms": "heartbeat_interval"}
 
 
@@ -113,12 +135,15 @@ class JavaLog:
         "heartbeat.interval.ms = ",
         "client.id = ",
         "group.id = ",
+        "group.protocol = ",
     )
 
     def __init__(self, source: str) -> None:
         self.source = source
         self._update: _Open | None = None
         self._config: _Open | None = None
+        # by member: partitions that it gets once it has revoked others
+        self._adding: dict[str, tuple[Partition, ...]] = {}
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
         """Read a line."""
@@ -133,8 +158,9 @@ class JavaLog:
                 self._config.settings.setdefault(setting[1], setting[2].strip())
             return
         if not head and self._update is not None and self._update.continues_at(number):
-            self._update.lines.append(text)
-            if len(self._update.lines) < _UPDATE_LINES:
+            lines = self._update.lines
+            lines.append(text)
+            if len(lines) < _MOST_LINES and _UPDATE.search("\n".join(lines)) is None:
                 return
         yield from self.close()
         if head:
@@ -145,9 +171,9 @@ class JavaLog:
         if "ConsumerConfig values" in text:
             self._config = _Open(number, [text])
         elif found := _CONSUMER.search(text):
-            if found["message"].startswith("Updating assignment with"):
+            if found["message"].startswith(_UPDATES):
                 self._update = _Open(number, [text])
-                if _UPDATE.search(text):  # a layout with the whole message in one line
+                if _UPDATE.search(found["message"]):  # a layout with the whole message in one line
                     yield from self.close()
             else:
                 yield from self._events(number, text, found)
@@ -174,11 +200,19 @@ class JavaLog:
             return
         for values in events:
             assert when is not None
+            if "adding" in values:
+                self._adding[values["member"]] = values.pop("adding")
+            elif values["kind"] is EventKind.ADDED and "member" in values:
+                if values["member"] not in self._adding:
+                    continue
+                values["partitions"] = self._adding.pop(values["member"])
             common = {"instance": found["instance"] or "", "consumer": found["id"]}
             yield self._event(number, when, group=found["group"], **(common | values))
 
     def _configured(self, config: _Open) -> Iterator[Event | Rejected]:
         settings, when = config.settings, parse_timestamp(config.lines[0])
+        if settings.get("group.protocol", "").lower() == "consumer":
+            return  # the broker's settings apply
         seconds = {
             name: int(settings[key]) / 1000
             for key, name in _SECONDS.items()
@@ -230,10 +264,11 @@ def _read(message: str) -> Iterator[dict[str, Any]]:
     if message.startswith("Member ") and "sending LeaveGroup request" in message:
         yield {"kind": EventKind.LEFT, "member": message.split()[1]}
     elif found := _TRANSITION.match(message):
-        if found[2] == "JOINING":
-            yield {"kind": EventKind.JOINED, "member": found[1]}
-        elif found[2] == "LEAVING":
-            yield {"kind": EventKind.LEFT, "member": found[1]}
+        member, *states = found.groups()
+        if tuple(states) == _RECONCILED:
+            yield {"kind": EventKind.ADDED, "member": member}
+        elif states[1] in _ENTERED:
+            yield {"kind": _ENTERED[states[1]], "member": member}
     elif message.startswith("Received successful Heartbeat response"):
         yield {"kind": EventKind.SEEN}
 
@@ -310,7 +345,15 @@ def _updated(_: str, message: str) -> Iterator[dict[str, Any]]:
     added, revoked = _partitions(found["added"]), _partitions(found["revoked"])
     if set(added) != set(now) - set(owned) or set(revoked) != set(owned) - set(now):
         raise Unreadable("its four lists of partitions contradict each other")
-    yield {"kind": EventKind.HELD, "partitions": now, "owned": owned, "cooperative": True}
+    common = {"kind": EventKind.HELD, "owned": owned, "cooperative": True}
+    reconciling = _RECONCILING.match(message)
+    if reconciling is None:
+        yield common | {"partitions": now}
+    elif reconciling[1].isdigit():
+        kept = tuple(sorted(set(now) & set(owned)))
+        yield common | {"member": reconciling[2], "partitions": kept, "adding": added}
+    else:  # 3.8
+        yield common | {"member": reconciling[1], "partitions": now}
 
 
 def _listed(kind: EventKind) -> Any:
@@ -329,7 +372,7 @@ _MESSAGES = (
     ("Sending JoinGroup (", _timeout),
     ("Performing assignment using strategy", _subscriptions),
     ("Finished assignment for group", _plan),
-    ("Updating assignment with", _updated),
+    *((words, _updated) for words in _UPDATES),
     ("Adding newly assigned partitions", _listed(EventKind.ADDED)),
     ("Setting newly assigned partitions", _listed(EventKind.ADDED)),
     ("Revoke previously assigned partitions", _listed(EventKind.REVOKED)),
