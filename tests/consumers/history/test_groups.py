@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from partage.consumers.history import History
+from partage.consumers.history.replay import scenario_of
 from tests.consumers.history.history_logs import one_group, read
 
 G = "group"
@@ -117,6 +120,96 @@ def test_without_the_session_timeout_it_is_counted_until_the_last_line() -> None
     assert "counted until its last line, which is at most 11.000 s too early" in unknown(history)
     assert "session timeout: not in the logs; the replay uses 11.000 s" in unknown(history)
     assert history.settings == {"session_timeout": 11.0}
+
+
+def ends_at(last: float, *settings: str) -> History:
+    """b's log ends at a time without a line that it left; a begins to join again at 50 s."""
+    return one_group(
+        {
+            "a.log": [
+                *settings,
+                joining(0, client="a"),
+                joined(1, "a-1", 1, client="a"),
+                plan(1, 1, {"a-1": "t-0", "b-1": "t-1"}, client="a"),
+                added(1, "t-0", client="a"),
+                joining(50, client="a"),
+                revoked(50, "t-0", client="a"),
+                joined(50, "a-1", 2, client="a"),
+                plan(50, 2, {"a-1": "t-0, t-1"}, client="a"),
+                added(50, "t-0, t-1", client="a"),
+            ],
+            "b.log": [
+                joined(1, "b-1", 1, client="b"),
+                added(1, "t-1", client="b"),
+                line(last, "Received successful Heartbeat response", client="b"),
+            ],
+        }
+    )
+
+
+def test_a_member_left_if_the_others_join_sooner_than_its_session_can_expire() -> None:
+    history = ends_at(49, *config("a"))
+    assert [(one.id, one.ended) for one in history.members] == [("a-1", None), ("b-1", "left")]
+    assert ("b-1", 1, 1.0, 49.0) in owned(history)
+    assert history.rounds[1].revoked["b-1"] == (("t", 1),)
+    assert not history.rounds[1].lost
+    assert (
+        "b-1: no line shows that it left, but at 2026-01-01T10:00:50.000 the others began to join "
+        "without it, 1.000 s after its last line: too soon for a session to expire, so it left; "
+        "counted until 2026-01-01T10:00:49.000, at most 1.000 s too early"
+    ) in history.unknown
+    (b,) = (one for one in scenario_of(history).members if one.id == "b-1")
+    assert (b.leaves_at is not None, b.crashes_at) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("last", "known", "ended"),
+    [
+        # a session of 10 s, the last heartbeat at most 3 s before the last line
+        (43.1, True, "left"),
+        (42.9, True, "gone"),
+        # Kafka accepts no session below 6 s; a heartbeat each third
+        (46.1, False, "left"),
+        (45.9, False, "gone"),
+    ],
+)
+def test_how_soon_a_session_can_expire(last: float, known: bool, ended: str) -> None:
+    history = ends_at(last, *(config("a") if known else ()))
+    (b,) = (one for one in history.members if one.id == "b-1")
+    assert b.ended == ended
+    if not known:  # only a crash shows how long a session is
+        found = history.settings.get("session_timeout")
+        assert found == (pytest.approx(50 - last) if ended == "gone" else None)
+
+
+def test_others_learn_with_their_next_heartbeat_that_a_member_left() -> None:
+    history = ends_at(44, *config("a"))
+    assert ("b-1", 1, 1.0, 47.0) in owned(history)
+    assert "counted until 2026-01-01T10:00:47.000, at most 3.000 s too early" in unknown(history)
+
+
+def test_that_a_new_member_joins_does_not_show_that_a_session_expired() -> None:
+    """b crashes after 20 s, c joins at 22 s and waits until b's session has expired."""
+    history = one_group(
+        {
+            "b.log": [
+                joined(1, "b-1", 1, client="b"),
+                added(1, "t-0", client="b"),
+                line(20, "Received successful Heartbeat response", client="b"),
+            ],
+            "c.log": [
+                joining(22, client="c"),
+                joined(29, "c-1", 2, client="c"),
+                plan(29, 2, {"c-1": "t-0"}, client="c"),
+                added(29, "t-0", client="c"),
+            ],
+        }
+    )
+    assert [one.ended for one in history.members] == ["gone", None]
+    assert history.settings == {"session_timeout": 9.0}
+    assert "b-1: no line shows that it left, and at 2026-01-01T10:00:29.000 the others" in unknown(
+        history
+    )
 
 
 def test_other_lines_of_its_file_show_that_it_is_alive() -> None:
@@ -374,17 +467,19 @@ def test_with_kip_848_members_and_owners_are_known_but_no_rounds() -> None:
         }
     )
     members = [(one.id, one.ended) for one in history.members]
-    assert members == [(a, "left"), (b, None), ("c", None), ("d", None)]
-    assert "d took partitions of c, whose log does not revoke them" in unknown(history)
+    assert members == [(a, "left"), (b, None), ("c", "left"), ("d", None)]
+    assert "c: no line shows that it left, but at 2026-01-01T10:00:24.500 others got" in unknown(
+        history
+    )
     assert owned(history) == [
         (a, 0, 2.0, 20.0),
         (b, 0, 23.0, 25.0),
         (a, 1, 2.0, 9.0),
         (b, 1, 12.0, 25.0),
-        ("c", 2, 22.5, 24.5),
+        ("c", 2, 22.5, 22.5),
         ("d", 2, 24.5, 25.0),
     ]
-    assert history.unowned == {("t", 0): 3_000_000, ("t", 1): 3_000_000}
+    assert history.unowned == {("t", 0): 3_000_000, ("t", 1): 3_000_000, ("t", 2): 2_000_000}
     assert [one.generation for one in history.rounds] == [None]
     assert "generations: not in the logs (KIP-848 has none), so there are no rounds" in unknown(
         history

@@ -47,6 +47,31 @@ def test_partitions_move_when_members_reconcile() -> None:
     assert min(history.unowned.values()) > 7_900_000
 
 
+def test_a_member_without_a_line_of_its_end_left_before_others_got_its_partitions() -> None:
+    history = one_group(LOGS)
+    assert [(one.id, one.ended) for one in history.members] == [(A, None), (B, "left"), (B2, None)]
+    # it closed at 33.7 s; others learn with the next heartbeat, after up to 5 s
+    assert {owners(history, number)[1] for number in (3, 4, 5)} == {(B, 23.731, 31.475)}
+    assert "at 2026-11-28T15:16:36.475 others got its partitions, 12.615 s after its last line" in (
+        "\n".join(history.unknown)
+    )
+
+
+def later(log: Sequence[str]) -> list[str]:
+    """From its second generation of partitions on, two minutes later."""
+    at = next(n for n, line in enumerate(log) if "15:16:3" in line)
+    return [*log[:at], *(line.replace(" 15:16:", " 15:18:") for line in log[at:])]
+
+
+def test_after_a_session_timeout_it_crashed() -> None:
+    history = one_group({"a.log": later(LOGS["a.log"]), "b.log": LOGS["b.log"]})
+    assert [(one.id, one.ended) for one in history.members] == [(A, None), (B, "gone")]
+    assert owners(history, 3)[1] == (B, 23.731, 111.475)
+    assert "at most a session timeout (45 s, the broker's default) before that" in (
+        "\n".join(history.unknown)
+    )
+
+
 def test_the_clients_settings_have_no_effect() -> None:
     history = one_group(LOGS)
     assert dict(history.settings) == {}

@@ -99,6 +99,10 @@ class Generations:
         for own in events.of.values():
             self._find_begins(own)
         self.listed = [self._by_key[key] for key in sorted(self._by_key)]
+        self._first: dict[str, Generation] = {}
+        for one in self.listed:
+            for member in one.members:
+                self._first.setdefault(member, one)
         for one in self.listed:
             one.round.at, one.round.generation = one.at, one.key[1]
         self._find_assignors(events.subscriptions)
@@ -120,6 +124,13 @@ class Generations:
         """The first generation after a time that has members, but not this one."""
         later = (one for one in self.listed if one.round.at > since and one.members)
         return next((one for one in later if not one.has(member)), None)
+
+    def noticed(self, missed: Generation) -> int:
+        """When the coordinator knew that a member would be missing in a generation: when the others
+        began to join. A new member joins for its own reason, and may wait until the session of the
+        missing one expires: with one, when the generation was assigned."""
+        new = any(self._first[member] is missed for member in missed.members)
+        return missed.round.at if new else missed.begins
 
     def next_after(self, own: Sequence[MemberEvent], at: int) -> Generation | None:
         """The generation that a member's event at a position leads to."""

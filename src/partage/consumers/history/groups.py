@@ -89,10 +89,11 @@ def _history(group: str, events: Sequence[Event], alive_until: Mapping[str, int]
     zoned = zones == {True}
     settings = _settings(events)
     session_timeout = settings.get("session_timeout")
-    ownership = Ownership(generations, start, until, zoned, session_timeout, alive_until)
+    ownership = Ownership(generations, start, until, zoned, settings, alive_until)
     for member, own in by_member.of.items():
         ownership.read(member, own)
     ownership.read_plans()
+    ownership.end_replaced()
     if session_timeout is None and ownership.silences:
         settings["session_timeout"] = min(seconds(min(ownership.silences)), SESSION_TIMEOUT)
     members = ownership.members

@@ -16,6 +16,9 @@ from partage.consumers.history.timestamps import MICROSECONDS, format_timestamp
 SESSION_TIMEOUT, HEARTBEAT_INTERVAL = 45.0, 3.0
 """Kafka's defaults in seconds, for logs that do not contain them."""
 
+SHORTEST_SESSION = 6.0
+"""Seconds: the broker accepts no shorter session timeout by default."""
+
 Held = dict[str, tuple[Partition, ...]]
 """Partitions by member."""
 
@@ -44,8 +47,9 @@ class RecordedRound:
 class MemberSession:
     """A member of the group, from ``joins`` to ``ends``.
 
-    - ``ended``: ``left`` with a log line, ``gone`` without one; ``ended`` and ``ends`` are None
-      where it is still a member at the end of the logs
+    - ``ended``: ``left`` with a log line, or sooner after its last line than its session could
+      expire; ``gone`` otherwise; ``ended`` and ``ends`` are None where it is still a member at the
+      end of the logs
     - ``topics``: its subscription, empty where no line contains it
     - ``client``, ``consumer``, ``source``: the client that logged it, the consumer's name and the
       file; None where it is only known from assignments in leaders' logs

@@ -2,10 +2,14 @@
 
 A member owns a partition from the event that assigns it to the event that revokes it.
 
-A member may end without an event; a later generation without it shows that. It is taken to have
-owned its partitions until its last event or, where the session timeout is known, until that long
-before the other members began to join, whichever is later: the coordinator waits as long. The same
-holds for a member that finds out that it was removed.
+A member may end without an event; a later generation without it shows that or, under KIP-848, that
+others got its partitions.
+
+- If that is sooner after its last line than its session can expire, it left, at most a heartbeat
+  interval before: others learn of it with their next heartbeat.
+- Otherwise it is taken to have owned its partitions until its last event or, where the session
+  timeout is known, until that long before the other members began to join, whichever is later: the
+  coordinator waits as long. The same holds for a member that finds out that it was removed.
 
 A member whose log is missing is only known from the leaders' assignments: it owns what they assign
 to it. Of an assignor's target it gets the partitions that no other member still owns.
@@ -19,6 +23,9 @@ from partage.consumers.history.events import EventKind, Partition
 from partage.consumers.history.generations import Generation, Generations
 from partage.consumers.history.members import MemberEvent
 from partage.consumers.history.model import (
+    HEARTBEAT_INTERVAL,
+    SESSION_TIMEOUT,
+    SHORTEST_SESSION,
     Held,
     MemberSession,
     RecordedRound,
@@ -27,6 +34,7 @@ from partage.consumers.history.model import (
     seconds,
 )
 from partage.consumers.history.timestamps import MICROSECONDS, format_timestamp
+from partage.consumers.scenario import CONSUMER_HEARTBEAT
 
 _CHANGES = (
     EventKind.HELD,
@@ -41,11 +49,12 @@ _BEFORE_IT_JOINS = (EventKind.SETTINGS, EventKind.SUBSCRIBED)
 
 class Ownership:
     """The members of a group and their spans. ``read`` adds the members one by one, ``read_plans``
-    those without a log; both fill in the changes of the rounds.
+    those without a log; both fill in the changes of the rounds. ``end_replaced`` ends members of
+    KIP-848 whose partitions others got.
 
     - ``members``, ``spans``, ``unknown``: the results, the last in sentences
     - ``trailing``: what was revoked after the last round
-    - ``silences``: the microseconds from a member's last event to the round that shows its end
+    - ``silences``: the microseconds from a crashed member's last event to the round that shows it
     - ``alive_until``: by file of a single consumer, when its last line was written
     """
 
@@ -55,22 +64,32 @@ class Ownership:
         start: int,
         until: int,
         zoned: bool,
-        session_timeout: float | None,
+        settings: Mapping[str, float],
         alive_until: Mapping[str, int],
     ) -> None:
         self.generations, self.start, self.until = generations, start, until
         self.zoned = zoned
-        self.session_timeout = session_timeout
+        self.session_timeout = settings.get("session_timeout")
+        if generations.listed:
+            self.shortest_session = self.session_timeout or SHORTEST_SESSION
+            beat = settings.get("heartbeat_interval", HEARTBEAT_INTERVAL)
+        else:  # the broker's settings for KIP-848
+            self.shortest_session, beat = SESSION_TIMEOUT, CONSUMER_HEARTBEAT
+        self.heartbeat_interval = min(beat, self.shortest_session / 3)
         self.alive_until = alive_until
         self.members: dict[str, MemberSession] = {}
         self.spans: list[RecordedSpan] = []
         self.unknown: list[str] = []
         self.silences: list[int] = []
         self.trailing = RecordedRound(0, None)
+        self._last_signs: dict[str, int] = {}
 
     def read(self, member: str, events: Sequence[MemberEvent]) -> None:
         """Add a member with all its events, in order."""
-        _MemberReader(self, member, events).read()
+        files = {one.event.source for one in events}
+        signs = [events[-1].event.at, *(self.alive_until.get(file, 0) for file in files)]
+        self._last_signs[member] = max(signs)
+        _MemberReader(self, member, events, max(signs)).read()
 
     def read_plans(self) -> None:
         """Add the members that only the leaders' assignments contain, after all others."""
@@ -81,6 +100,42 @@ class Ownership:
                 f"{member}: its log is missing; when it got and revoked partitions is taken from "
                 "the leader's assignments"
             )
+
+    def end_replaced(self) -> None:
+        """End the members without generations (KIP-848) whose partitions others got after their
+        last line, after all are added."""
+        if self.generations.listed:
+            return
+        starts: dict[Partition, list[int]] = {}
+        kept: dict[str, list[RecordedSpan]] = {}
+        for span in self.spans:
+            starts.setdefault(span.partition, []).append(span.start)
+            if not span.revoked:
+                kept.setdefault(span.member, []).append(span)
+        for member, own in kept.items():
+            later = [at for one in own for at in starts[one.partition] if at > one.start]
+            if later and self._last_signs[member] <= min(later):
+                self._end_replaced(self.members[member], own, min(later))
+
+    def _end_replaced(
+        self, session: MemberSession, own: Iterable[RecordedSpan], taken: int
+    ) -> None:
+        last_sign = self._last_signs[session.id]
+        if self.can_expire(last_sign, taken):
+            timeout = self.shortest_session
+            end = max(last_sign, taken - round(timeout * MICROSECONDS))
+            session.ended = "gone"
+            self.unknown.append(
+                f"{session.id}: no line shows that it left, and at {self.format(taken)} others got "
+                f"its partitions; counted until {self.format(end)}, at most a session timeout "
+                f"({timeout:g} s, the broker's default) before that"
+            )
+        else:
+            end = self.left_at(session.id, last_sign, taken, "others got its partitions")
+            session.ended = "left"
+        session.ends = end
+        for span in own:
+            span.end, span.revoked = end, True
 
     def _read_plans_of(self, member: str, planned: Sequence[Generation]) -> None:
         session = MemberSession(member, None, None, None, ended="gone")
@@ -137,15 +192,32 @@ class Ownership:
         held: Held = getattr(found, name)
         add(held, owned.member, gone)
 
-    def silent_since(self, last_sign: int, missed: Generation, latest: int | None = None) -> int:
-        """When a member that is missing in a generation stopped owning its partitions."""
-        latest = missed.begins if latest is None else min(latest, missed.begins)
-        if last_sign < missed.begins:
-            self.silences.append(missed.begins - last_sign)
+    def silent_since(self, last_sign: int, noticed: int, latest: int | None = None) -> int:
+        """When a member stopped owning its partitions whose session expired until ``noticed``."""
+        latest = noticed if latest is None else min(latest, noticed)
+        if self.can_expire(last_sign, noticed):
+            self.silences.append(noticed - last_sign)
         if self.session_timeout is None:
             return min(last_sign, latest)
-        guess = missed.begins - round(self.session_timeout * MICROSECONDS)
+        guess = noticed - round(self.session_timeout * MICROSECONDS)
         return min(max(last_sign, guess), latest)
+
+    def can_expire(self, last_sign: int, noticed: int) -> bool:
+        """Whether a session can have expired: a session timeout after the last heartbeat, which was
+        at most an interval before the last sign of life."""
+        shortest = self.shortest_session - self.heartbeat_interval
+        return seconds(noticed - last_sign) >= shortest
+
+    def left_at(self, member: str, last_sign: int, noticed: int, shown_by: str) -> int:
+        """When a member left whose session cannot have expired."""
+        end = max(last_sign, noticed - round(self.heartbeat_interval * MICROSECONDS))
+        self.unknown.append(
+            f"{member}: no line shows that it left, but at {self.format(noticed)} {shown_by}, "
+            f"{seconds(noticed - last_sign):.3f} s after its last line: too soon for a session to "
+            f"expire, so it left; counted until {self.format(end)}, at most "
+            f"{seconds(noticed - end):.3f} s too early"
+        )
+        return end
 
     def format(self, at: int) -> str:
         """A time as the logs show it."""
@@ -153,10 +225,12 @@ class Ownership:
 
 
 class _MemberReader:
-    """Reads the events of one member, in order."""
+    """Reads the events of one member, in order. ``alive``: its last sign of life."""
 
-    def __init__(self, ownership: Ownership, member: str, events: Sequence[MemberEvent]) -> None:
-        self.ownership, self.events = ownership, events
+    def __init__(
+        self, ownership: Ownership, member: str, events: Sequence[MemberEvent], alive: int
+    ) -> None:
+        self.ownership, self.events, self.alive = ownership, events, alive
         self.owned = Holdings(member, ownership.spans)
         self._generation: Generation | None = None
         self._removed_at = 0
@@ -224,7 +298,10 @@ class _MemberReader:
         its partitions."""
         ownership = self.ownership
         missed = ownership.generations.first_without(self.session.id, self._generation)
-        end = at if missed is None else ownership.silent_since(self._last_sign, missed, at)
+        end = at
+        if missed is not None:
+            noticed = ownership.generations.noticed(missed)
+            end = ownership.silent_since(self._last_sign, noticed, at)
         if end < at:
             ownership.unknown.append(
                 f"{self.session.id}: learned at {ownership.format(at)} that it was removed from "
@@ -243,31 +320,41 @@ class _MemberReader:
         if self._removed_at and not owned.now:
             self.session.ends, self.session.ended = self._removed_at, "gone"
         elif missed is not None:
-            alive_until = ownership.alive_until
-            self._vanish(
-                missed, max(last, *(alive_until.get(one.event.source, 0) for one in self.events))
-            )
+            self._vanish(missed)
         else:
             owned.drop(owned.now, ownership.until, revoked=False)
 
-    def _vanish(self, missed: Generation, alive: int) -> None:
+    def _vanish(self, missed: Generation) -> None:
         """It ended without an event, and a generation is without it."""
         ownership, owned = self.ownership, self.owned
-        end = ownership.silent_since(alive, missed)
+        noticed = ownership.generations.noticed(missed)
+        if self.alive <= noticed and not ownership.can_expire(self.alive, noticed):
+            shown_by = "the others began to join without it"
+            end = ownership.left_at(self.session.id, self.alive, noticed, shown_by)
+            how, self.session.ended = "revoked", "left"
+        else:
+            end = self._crash(noticed)
+            how, self.session.ended = "lost", "gone"
+        ownership.note(missed, how, owned, owned.now, end)
+        owned.drop(owned.now, end)
+        self.session.ends = end
+
+    def _crash(self, noticed: int) -> int:
+        """Its session expired. Returns until when it is taken to have owned its partitions."""
+        ownership, alive = self.ownership, self.alive
+        end = ownership.silent_since(alive, noticed)
         session_timeout = ownership.session_timeout
         if session_timeout is None or alive >= end:
-            early = seconds(max(missed.begins - end, 0))
+            early = seconds(max(noticed - end, 0))
             counted = f"counted until its last line, which is at most {early:.3f} s too early"
         else:
             counted = f"counted until a session timeout ({session_timeout:g} s) before that"
         ownership.unknown.append(
             f"{self.session.id}: no line shows that it left, and at "
-            f"{ownership.format(missed.begins)} the others began to join without it; {counted}, "
+            f"{ownership.format(noticed)} the others began to join without it; {counted}, "
             f"{ownership.format(end)}"
         )
-        ownership.note(missed, "lost", owned, owned.now, end)
-        owned.drop(owned.now, end)
-        self.session.ends, self.session.ended = end, "gone"
+        return end
 
 
 class Holdings:
