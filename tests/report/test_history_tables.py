@@ -103,6 +103,17 @@ def test_the_replays_beside_what_happened() -> None:
     )
 
 
+def test_no_saving_is_shown_beside_a_replay_that_does_not_resemble_the_logs() -> None:
+    one = history(*JAVA)
+    replays = replays_of(one)
+    replays["range"]["eager"]["unowned_partition_seconds"] = 60.0
+    text = " ".join(printed(one, replays).split())
+    assert "19.3 partition-seconds without an owner, but 60.0 in the replay of range" in text
+    assert "range, the group's, replayed 60.0 s" in text
+    assert "%" not in text
+    assert "sticky, replayed" not in text
+
+
 def test_a_member_without_a_name_and_without_rounds() -> None:
     text = printed(history("kip-429/client-two.log", without="DEBUG"))
     assert "0 rounds" in text

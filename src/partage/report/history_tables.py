@@ -238,7 +238,7 @@ def _saving(saving: Saving) -> Table:
         rows["  of it until crashed members were removed"] = saving.crash_seconds
     if saving.used is not None and saving.used_seconds is not None:
         rows[f"{saving.used}, the group's, replayed"] = saving.used_seconds
-    if saving.assignor != saving.used:
+    if saving.assignor != saving.used and saving.saved is not None:
         rows[f"{saving.assignor}, replayed"] = saving.seconds
     table = _table("", "no owner")
     table.columns[1].justify = "right"

@@ -79,6 +79,24 @@ def test_nothing_else_saves(used: list[tuple[str | None, str | None]]) -> None:
     )
 
 
+@pytest.mark.parametrize("replayed", [6.0, 54.0, 0.0])
+def test_a_replay_that_does_not_resemble_the_logs_saves_nothing(replayed: float) -> None:
+    one = history(18.0, ("range", "eager"))
+    own = replays(range=replayed, sticky=replayed / 2)
+    own["uniform"] = {"consumer": {"unowned_partition_seconds": 1.0}}
+    found = saving_of(one, own)
+    assert found is not None
+    assert (found.to_json()["saved"], found.to_json()["consumer_saved"]) == (None, None)
+    assert found.sentence == (
+        f"18.0 partition-seconds without an owner, but {replayed:.1f} in the replay of range, "
+        "which the group used: the replay does not resemble the logs, so no saving is shown"
+    )
+    assert found.consumer_sentence == ""
+    near = saving_of(one, replays(range=6.1, sticky=5.0))
+    assert near is not None
+    assert near.saved == pytest.approx(1 - 5 / 6.1)
+
+
 def test_the_protocol_names_the_assignor() -> None:
     found = saving_of(history(3.1, (None, "cooperative")), replays(cooperative_sticky=3.0, range=1))
     assert found is not None
@@ -127,7 +145,11 @@ def test_no_other_assignor_saves_more(
     one = history(observed, used or (None, "eager"))
     found = saving_of(one, replays(**{k[0].replace("-", "_"): v for k, v in unowned.items()}))
     assert found is not None
-    baseline = unowned.get(used, one.unowned["t", 0] / 1e6) if used else one.unowned["t", 0] / 1e6
+    logged = one.unowned["t", 0] / 1e6
+    baseline = unowned.get(used, logged) if used else logged
+    if max(baseline, logged) >= 3 * min(baseline, logged):
+        assert (found.saved, found.consumer_saved) == (None, None)
+        return
     shares = [1 - value / baseline for value in unowned.values()]
     expected = max(shares)
     assert found.seconds == min(unowned.values())

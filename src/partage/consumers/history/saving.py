@@ -2,7 +2,8 @@
 
 Compared are the assignors of Kafka's consumers, each under the protocol that it speaks. A replay is
 compared with a replay: that of the assignor which the group used, if the logs name it; otherwise
-with the logs themselves. Without rounds (KIP-848) there is nothing to compare.
+with the logs themselves. Without rounds (KIP-848) there is nothing to compare, and if the replay of
+the assignor that the group used does not resemble the logs, no replay shows what it would save.
 """
 
 from __future__ import annotations
@@ -26,12 +27,16 @@ KAFKA: Mapping[str, str] = {
 _LEAST = 0.01
 """The smallest share that counts as a saving."""
 
+_FACTOR = 3
+"""A replay with this many times more or less time without an owner does not resemble the logs."""
+
 
 @dataclass(frozen=True)
 class Saving:
     """The assignor with the least time without an owner, in partition-seconds.
 
-    - ``saved``: the share that it saves, 0 if nothing does
+    - ``saved``: the share that it saves, 0 if nothing does; None: unknown, as the replay of
+      ``used`` does not resemble the logs
     - ``seconds``: in its replay; ``observed_seconds``: in the logs
     - ``used``: the group's assignor; None: the logs name none, several, or none of Kafka's
     - ``used_seconds``: in the replay of ``used``
@@ -42,7 +47,7 @@ class Saving:
     """
 
     assignor: str
-    saved: float
+    saved: float | None
     seconds: float
     observed_seconds: float
     used: str | None
@@ -53,17 +58,22 @@ class Saving:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object ``saving`` of a group."""
-        consumer = self.consumer_saved
-        return asdict(self) | {
-            "saved": round(self.saved, 4),
-            "crash_seconds": round(self.crash_seconds, 6),
-            "consumer_saved": None if consumer is None else round(consumer, 4),
-        }
+        shares = {"saved": self.saved, "consumer_saved": self.consumer_saved}
+        return (
+            asdict(self)
+            | {name: None if share is None else round(share, 4) for name, share in shares.items()}
+            | {"crash_seconds": round(self.crash_seconds, 6)}
+        )
 
     @property
     def sentence(self) -> str:
         """The saving as a sentence."""
         total = f"{self.observed_seconds:,.1f} partition-seconds without an owner"
+        if self.saved is None:
+            return (
+                f"{total}, but {self.used_seconds:,.1f} in the replay of {self.used}, which the "
+                "group used: the replay does not resemble the logs, so no saving is shown"
+            )
         if self.saved:
             return f"{self.assignor} would have saved {100 * self.saved:.0f} % of the {total}"
         return f"none of Kafka's assignors would have saved any of the {total}"
@@ -92,24 +102,34 @@ def saving_of(
         return None
     best = min(replayed, key=replayed.__getitem__)
     used = used_by(history)
-    base = replayed.get(used or "") or observed
-    saved = 1 - replayed[best] / base
-    if best == used or saved < _LEAST:
-        saved = 0.0
-    crash = crash_seconds_of(history)
+    used_seconds = replayed.get(used or "")
     consumer = replays.get("uniform", {}).get("consumer", {}).get("unowned_partition_seconds")
-    share = None if consumer is None else 1 - consumer / base
+    saved = consumer_saved = None
+    if used_seconds is None or _resemble(used_seconds, observed):
+        base = observed if used_seconds is None else used_seconds
+        saved = 0.0 if best == used else _share(replayed[best], base)
+        consumer_saved = None if consumer is None else _share(consumer, base)
     return Saving(
         best,
         saved,
         replayed[best],
         observed,
         used,
-        replayed.get(used or ""),
-        crash,
+        used_seconds,
+        crash_seconds_of(history),
         consumer,
-        share if share is None or share >= _LEAST else 0.0,
+        consumer_saved,
     )
+
+
+def _resemble(replayed: float, observed: float) -> bool:
+    return max(replayed, observed) < _FACTOR * min(replayed, observed)
+
+
+def _share(seconds: float, base: float) -> float:
+    """The share that is saved, 0 if that is next to nothing."""
+    share = 1 - seconds / base
+    return share if share >= _LEAST else 0.0
 
 
 def crash_seconds_of(history: History) -> float:
