@@ -69,6 +69,9 @@ def test_members_that_crash_and_leave() -> None:
     rows = {line.split()[0]: line for line in text.splitlines() if line.endswith(".log")}
     assert "left" in rows["b"]
     assert "gone, did not leave" in rows["c"]
+    alone = printed(history(JAVA[0]))
+    assert "gone" in alone
+    assert "did not leave" not in alone
     assert "lost c: orders 3–5" in text
     assert labels(one) == {member.id: member.id[0] for member in one.members}
 

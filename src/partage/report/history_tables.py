@@ -25,7 +25,7 @@ from partage.report.timeline import MANY_LINES, print_timeline
 Replays = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Results by assignor and protocol."""
 
-_ENDED = {None: "still there", "left": "left", "gone": "gone, did not leave"}
+_ENDED = {None: "still there", "left": "left"}
 _ROUNDS = 30
 _LONG = 44
 _SHORT = 8
@@ -163,7 +163,7 @@ def _members(history: History, names: Mapping[str, str]) -> Table:
             Text(names[member.id]),
             f"{history.since_start(member.joins):,.3f} s",
             f"{history.since_start(end):,.3f} s",
-            _ENDED[member.ended],
+            "gone, did not leave" if member.crashed else _ENDED.get(member.ended, "gone"),
             Text(member.client or units.MISSING),
             Text(units.MISSING if member.source is None else files[member.source]),
         )

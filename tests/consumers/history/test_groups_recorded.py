@@ -212,3 +212,29 @@ def test_incomplete_logs(case: str) -> None:
             )
             scenario_of(history)
             assert json.loads(json.dumps(history.to_json()))["until"] >= 0
+
+
+def by_name(held: dict[str, tuple[Partition, ...]]) -> dict[str, tuple[Partition, ...]]:
+    return {name_of(member): held[member] for member in sorted(held)}
+
+
+def test_the_leaders_log_alone_shows_the_same_rounds() -> None:
+    """Eager members revoke all partitions in a round, also those whose logs are missing."""
+    whole = one_group(recorded("java-eager-whole"))
+    alone = one_group({"a.log": recorded("java-eager-whole")["a.log"]})
+    for one, other in zip(whole.rounds, alone.rounds, strict=True):
+        assert by_name(other.added) == by_name(one.added)
+        assert by_name({**other.revoked, **other.lost}) == by_name({**one.revoked, **one.lost})
+    assert alone.moved == whole.moved
+
+
+def test_whether_members_without_a_log_crashed_is_unknown() -> None:
+    alone = one_group({"a.log": recorded("java-eager-whole")["a.log"]})
+    for member, replayed in zip(alone.members, scenario_of(alone).members, strict=True):
+        if name_of(member.id) != "a":
+            assert (member.ended, member.crashed) == ("gone", False)
+            assert replayed.crashes_at is None
+            assert replayed.leaves_at is not None
+            (note,) = (one for one in alone.unknown if one.startswith(member.id))
+            assert "its log is missing" in note
+            assert "whether it crashed, and for how long its partitions had no owner" in note

@@ -65,6 +65,12 @@ class MemberSession:
     ends: int | None = None
     ended: str | None = None
 
+    @property
+    def crashed(self) -> bool:
+        """Whether it is taken to have crashed. Of a member without a log that is unknown: it is
+        taken to leave."""
+        return self.ended == "gone" and self.source is not None
+
 
 @dataclass
 class RecordedSpan:

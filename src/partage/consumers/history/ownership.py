@@ -12,7 +12,9 @@ others got its partitions.
   coordinator waits as long. The same holds for a member that finds out that it was removed.
 
 A member whose log is missing is only known from the leaders' assignments: it owns what they assign
-to it. Of an assignor's target it gets the partitions that no other member still owns.
+to it, in an eager round from the assignment on and until the next round begins. Of an assignor's
+target it gets the partitions that no other member still owns. Whether it left or crashed is
+unknown; it is taken to leave when the others begin to join without it.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from partage.consumers.history.model import (
     seconds,
 )
 from partage.consumers.history.timestamps import MICROSECONDS, format_timestamp
+from partage.consumers.protocol import EAGER
 from partage.consumers.scenario import CONSUMER_HEARTBEAT
 
 _CHANGES = (
@@ -96,10 +99,18 @@ class Ownership:
         planned = [one for one in self.generations if one.plan is not None]
         for member in sorted({m for one in planned for m in one.members} - self.members.keys()):
             self._read_plans_of(member, planned)
-            self.unknown.append(
+            text = (
                 f"{member}: its log is missing; when it got and revoked partitions is taken from "
                 "the leader's assignments"
             )
+            ends = self.members[member].ends
+            if ends is not None:
+                text += (
+                    "; whether it crashed, and for how long its partitions had no owner until the "
+                    f"others began to join without it at {self.format(ends)}, is unknown: taken to "
+                    "leave then"
+                )
+            self.unknown.append(text)
 
     def end_replaced(self) -> None:
         """End the members without generations (KIP-848) whose partitions others got after their
@@ -146,6 +157,9 @@ class Ownership:
                 if session.ended:
                     session.joins = min(session.joins or one.begins, one.begins)
                     session.ends = session.ended = None
+                if one.round.protocol == EAGER:
+                    self.note(one, "revoked", owned, owned.now, one.begins)
+                    owned.drop(owned.now, one.begins)
                 now = self._granted(one, member)
                 self.change(owned, now, one.at, one.round)
                 one.assigned[member] = (one.at, now)

@@ -1,8 +1,9 @@
 """Replay a group's history: the same membership with other assignors and protocols.
 
-The membership becomes a ``Scenario``: a member that left leaves; a member that ended without a log
-line crashes when it fell silent. The session timeout, the heartbeat interval and the latency are
-those of the logs, or Kafka's defaults. Subscriptions and partition counts are those of ``History``.
+The membership becomes a ``Scenario``: a member that left leaves, as does one whose log is missing;
+one that ended without a log line crashes when it fell silent. The session timeout, the heartbeat
+interval and the latency are those of the logs, or Kafka's defaults. Subscriptions and partition
+counts are those of ``History``.
 
 Nothing happens in a stable group. So the time between two changes is shortened to what a group
 needs at most to become stable, and a history of weeks is simulated in a moment. After the last
@@ -53,8 +54,8 @@ def scenario_of(history: History, *, shortened: bool = True) -> Scenario:
             id=member.id,
             topics=_topics(member, history),
             joins_at=at(joins),
-            leaves_at=at(ends) if member.ended == "left" else None,
-            crashes_at=at(ends) if member.ended == "gone" else None,
+            leaves_at=None if member.ended is None or member.crashed else at(ends),
+            crashes_at=at(ends) if member.crashed else None,
             instance_id=member.instance_id,
         )
         for member, (joins, ends) in zip(history.members, stays, strict=True)

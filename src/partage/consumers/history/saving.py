@@ -137,7 +137,7 @@ def crash_seconds_of(history: History) -> float:
     if history.whole is not None:
         return history.whole.crash_seconds
     timeout = history.settings.get("session_timeout", SESSION_TIMEOUT)
-    gone = {member.id: member.ends for member in history.members if member.ended == "gone"}
+    gone = {member.id: member.ends for member in history.members if member.crashed}
     spans = sorted(history.owned, key=lambda span: (span.partition, span.start))
     waits: dict[Partition, float] = {}
     for span, after in zip_longest(spans, spans[1:]):
