@@ -13,6 +13,7 @@ from partage.cli.arguments import (
     Json,
     Overwrite,
     ResultPage,
+    SkipDamaged,
     check_choice,
     check_present,
     check_tables,
@@ -40,6 +41,7 @@ def history(
         str | None,
         one_of(PICTURE_ROWS, "What each line of the picture shows."),
     ] = None,
+    skip_damaged: SkipDamaged = False,
     format: Format = "parquet",
     overwrite: Overwrite = False,
     report: ResultPage = None,
@@ -56,7 +58,12 @@ def history(
         partage history app-1.log app-2.log -o history/
         partage history logs/ --group billing --by member
     """
-    from partage.report.history_tables import print_history, print_more, print_rejected
+    from partage.report.history_tables import (
+        print_damaged,
+        print_history,
+        print_more,
+        print_rejected,
+    )
 
     if by is not None:
         check_choice(PICTURE_ROWS, "--by", by)
@@ -74,7 +81,9 @@ def history(
         paths = [*logs, out or ""]
         with session(on.master, short=True, config=on.settings(), paths=paths) as spark:
             if out is None:
-                found = read_history(spark, logs, group=group, progress=progress)
+                found = read_history(
+                    spark, logs, group=group, skip_damaged=skip_damaged, progress=progress
+                )
             else:
                 found = write_history(
                     spark,
@@ -83,6 +92,7 @@ def history(
                     format=format,
                     overwrite=overwrite,
                     group=group,
+                    skip_damaged=skip_damaged,
                     progress=progress,
                 )
 
@@ -94,6 +104,7 @@ def history(
         if group is None:
             print_more(found.more_groups, console)
         print_rejected(found.first_rejected[:1], found.rejected, console)
+        print_damaged(found.damaged, console)
 
     output.write_page(report, "history", show)
     if json:

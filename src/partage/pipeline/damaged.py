@@ -8,8 +8,9 @@ then the files are halved, and each half is read by itself, until every group is
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from partage.errors import InputError
@@ -26,7 +27,7 @@ from partage.pipeline.sources import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _NO_FILES = (kafka.SCHEME, tables.SCHEME)
 
@@ -48,26 +49,32 @@ def without_damaged(
                     with spark_errors(path):
                         names = list_files(spark, path)
                     known = [name for name in names if name.endswith(known_suffixes(row_type))]
-                    found.update(_damaged(spark, known, row_type, own))
+                    found.update(damaged_files(known, partial(_rows, spark, row_type, own)))
     return replace(reading, left_out=frozenset(found))
 
 
-def _damaged(
-    spark: SparkSession, names: Sequence[str], row_type: RowType, reading: Reading
+def _rows(
+    spark: SparkSession, row_type: RowType, reading: Reading, names: Sequence[str]
+) -> DataFrame:
+    rows = read_files(spark, names, row_type, reading=reading)
+    return rows.select(*row_type.columns, "valid")
+
+
+def damaged_files(
+    names: Sequence[str], read: Callable[[Sequence[str]], DataFrame]
 ) -> Iterator[str]:
+    """The files among ``names`` that ``read`` cannot read to their end."""
     if not names:
         return
     try:
         with spark_errors():
-            rows = read_files(spark, names, row_type, reading=reading)
-            wanted = rows.select(*row_type.columns, "valid")
-            wanted.write.format("noop").mode("overwrite").save()
+            read(names).write.format("noop").mode("overwrite").save()
     except DamagedFileError:
         if len(names) == 1:
             yield names[0]
             return
         half = len(names) // 2
         for own in (names[:half], names[half:]):
-            yield from _damaged(spark, own, row_type, reading)
+            yield from damaged_files(own, read)
     except InputError:
         return  # another error, which measuring reports

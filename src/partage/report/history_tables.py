@@ -18,6 +18,7 @@ from partage.consumers.history.replay import as_simulation
 from partage.consumers.history.saving import Saving, saving_of
 from partage.consumers.history.timestamps import format_timestamp
 from partage.consumers.protocol import CONSUMER, PROTOCOLS
+from partage.measured_loads.damaged import damaged_counted, damaged_line
 from partage.report import printing, units
 from partage.report.printing import clipped_at_a_word, lines_of, partitions
 from partage.report.timeline import MANY_LINES, print_timeline
@@ -124,6 +125,12 @@ def print_rejected(first: Sequence[Rejected], count: int, console: Console) -> N
                 "yellow",
             )
         )
+
+
+def print_damaged(files: Sequence[str], console: Console) -> None:
+    """Print how many damaged files were left out, and the first of them."""
+    if line := damaged_line(damaged_counted(files)):
+        console.print(Text(line, "yellow"))
 
 
 def _more(number: int, what: str, console: Console) -> None:

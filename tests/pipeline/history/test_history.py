@@ -210,3 +210,26 @@ def test_unreadable_input_is_one_line(spark: Any, logs: Path, tmp_path: Path) ->
     ):
         with pytest.raises(InputError, match=problem):
             read_history(spark, paths)
+
+
+def test_damaged_files_are_named_as_given_or_left_out(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from partage.pipeline.history import read_history
+
+    monkeypatch.chdir(tmp_path)
+    folder = Path("logs of clients")
+    folder.mkdir()
+    shutil.copy(KIP_429 / "client-one.log", folder / "one.log")
+    packed = gzip.compress((KIP_429 / "client-two.log").read_bytes())
+    bad = folder / "two.log.gz"
+    bad.write_bytes(packed[: len(packed) // 2])
+    named = f"{re.escape(str(bad))}: cannot be read: .*; `skip_damaged` leaves it out$"
+    with pytest.raises(InputError, match=f"^{named}"):
+        read_history(spark, [folder])
+    found = read_history(spark, [folder], skip_damaged=True)
+    assert (found.to_json()["damaged"], found.to_json()["damaged_files"]) == (1, [str(bad)])
+    (history,) = found.groups.values()
+    assert {one.source for one in history.members} == {str(folder / "one.log"), None}
+    with pytest.raises(InputError, match="no logs: all files are damaged"):
+        read_history(spark, [bad], skip_damaged=True)

@@ -15,8 +15,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pyspark.sql import functions as sf
 
@@ -25,15 +27,17 @@ from partage.consumers.history import History, Rejected
 from partage.consumers.history.clients import CLIENTS
 from partage.consumers.history.saving import saving_of
 from partage.errors import InputError
+from partage.measured_loads.damaged import damaged_counted
 from partage.pipeline.cache import Cache
+from partage.pipeline.damaged import damaged_files
 from partage.pipeline.history.groups import GROUP, assembled, table_of, unpacked
-from partage.pipeline.history.lines import parsed
+from partage.pipeline.history.lines import lines_of, parsed
 from partage.pipeline.history.replays import Replays, replayed, results
 from partage.pipeline.history.tables import OF_A_GROUP, ORDER, SCHEMAS
 from partage.pipeline.progress import Progress, reported
-from partage.pipeline.session import spark_errors
+from partage.pipeline.session import DamagedFileError, spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
-from partage.pipeline.sources.files import list_files
+from partage.pipeline.sources.files import list_files, plain
 from partage.redaction import redacted
 from partage.units import plural
 
@@ -60,6 +64,7 @@ class Found:
     - ``groups``: shortened (``consumers.history.shortening``); ``more_groups``: how many others
       there are
     - ``rejected``: the number of rejected lines; ``first_rejected``: the first of them
+    - ``damaged``: the files that were left out
     """
 
     sources: tuple[str, ...]
@@ -68,6 +73,7 @@ class Found:
     replays: Replays
     rejected: int
     first_rejected: tuple[Rejected, ...]
+    damaged: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """One object; rejected lines are counted, and the first few shown."""
@@ -84,6 +90,7 @@ class Found:
                 {"source": one.source, "line": one.line, "reason": one.reason}
                 for one in self.first_rejected
             ],
+            **damaged_counted(self.damaged),
         }
 
     def _saving(self, name: str) -> dict[str, Any] | None:
@@ -96,15 +103,17 @@ def read_history(
     paths: Sequence[str | os.PathLike[str]],
     *,
     group: str | None = None,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> Found:
     """The history of the groups in the log files under ``paths``, and their replays, shortened.
 
     A path is a file, a directory (searched recursively) or a pattern; ``.gz`` and whatever else
-    Spark reads as text. ``group``: only this one. Raises InputError for a path that is missing or
-    given twice, for logs without any group, or without ``group``.
+    Spark reads as text. ``group``: only this one. ``skip_damaged``: leave damaged files out. Raises
+    InputError for a path that is missing or given twice, for a damaged file, for logs without any
+    group, or without ``group``.
     """
-    with _frames(spark, paths, group, progress, whole=False) as frames:
+    with _frames(spark, paths, group, skip_damaged, progress, whole=False) as frames:
         return frames.found
 
 
@@ -116,6 +125,7 @@ def write_history(
     format: str = PARQUET,
     overwrite: bool = False,
     group: str | None = None,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> Found:
     """Write the tables of all groups, and what ``read_history`` returns to ``history.json``, to the
@@ -127,7 +137,7 @@ def write_history(
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
     with (
-        _frames(spark, paths, group, progress, whole=True) as frames,
+        _frames(spark, paths, group, skip_damaged, progress, whole=True) as frames,
         sink.opened(spark) as tables,
         reported(spark, progress, "writing"),
     ):
@@ -149,6 +159,7 @@ def _frames(
     spark: SparkSession,
     paths: Sequence[str | os.PathLike[str]],
     group: str | None,
+    skip_damaged: bool,
     progress: Progress | None,
     *,
     whole: bool,
@@ -159,9 +170,14 @@ def _frames(
         raise InputError("", "no logs given: name a file or a directory")
     named = [os.fspath(path) for path in paths]
     names = _names(spark, named)
-    with spark_errors(), Cache() as cached:
+    damaged = _damaged(spark, names, progress) if skip_damaged else {}
+    if len(damaged) == len(names):
+        raise InputError(named[0], "no logs: all files are damaged")
+    read = [file for file in names if file not in damaged] if damaged else named
+    with _damage_named(names), spark_errors(), Cache() as cached:
         with reported(spark, progress, "reading"):
-            events = cached(parsed(spark, named, names))
+            other = {file: name for file, name in names.items() if file != name}
+            events = cached(parsed(spark, read, other))
             bad = events.where("event is null").select(
                 "source", "line", sf.col("text").alias("row"), "reason"
             )
@@ -188,6 +204,7 @@ def _frames(
             replays=results(row.asDict() for row in own),
             rejected=rejected,
             first_rejected=tuple(first),
+            damaged=tuple(map(redacted, damaged.values())),
         )
         yield _Frames({**tables, "replay": replay, "rejected": bad}, found)
 
@@ -221,8 +238,7 @@ def _shown(groups: DataFrame) -> dict[str, History]:
 
 
 def _names(spark: SparkSession, paths: Sequence[str]) -> dict[str, str]:
-    """The user's names for files, by Spark's, where they differ."""
-    seen: set[str] = set()
+    """The user's names for files, by Spark's."""
     names: dict[str, str] = {}
     for path in paths:
         with spark_errors(path):
@@ -230,12 +246,30 @@ def _names(spark: SparkSession, paths: Sequence[str]) -> dict[str, str]:
         if not files:
             raise InputError(path, "holds no files")
         for file in files:
-            if file in seen:
+            if file in names:
                 raise InputError(path, f"{file} was already given by another path")
-            seen.add(file)
-            if (name := _as_named(file, path)) != file:
-                names[file] = name
+            names[file] = _as_named(file, path)
     return names
+
+
+def _damaged(
+    spark: SparkSession, names: Mapping[str, str], progress: Progress | None
+) -> dict[str, str]:
+    """The damaged files among ``names``."""
+    with reported(spark, progress, "looking for damaged files"):
+        found = damaged_files(list(names), partial(lines_of, spark))
+        return {file: names[file] for file in found}
+
+
+@contextmanager
+def _damage_named(names: Mapping[str, str]) -> Iterator[None]:
+    """Name a damaged file as the user did, and what to do about it."""
+    try:
+        yield
+    except DamagedFileError as error:
+        file = plain(unquote(error.where))
+        problem = f"{error.problem}; `skip_damaged` leaves it out"
+        raise DamagedFileError(names.get(file, file), problem) from None
 
 
 def _as_named(file: str, path: str) -> str:
