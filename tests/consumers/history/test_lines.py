@@ -129,7 +129,7 @@ def test_other_lines_are_no_events() -> None:
         ("[Consumer clientId=c, groupId=g] (Re-)joining group", "no date and time"),
         (
             JAVA.replace("Consumer", "Worker") + "(Re-)joining group",
-            "of a Kafka Connect worker",
+            "lines of Kafka Connect workers are not read",
         ),
         ("kafka.coordinator (Re-)joining group g", "no date and time"),
         (PYTHON + "Successfully joined group g <Generation", "in an unknown form"),

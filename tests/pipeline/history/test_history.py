@@ -198,6 +198,9 @@ def test_unreadable_input_is_one_line(spark: Any, logs: Path, tmp_path: Path) ->
     from partage.pipeline.history import read_history
 
     (tmp_path / "other.log").write_text("2026-01-01 10:00:00 nothing\n")
+    (tmp_path / "worker.log").write_text(
+        "2026-01-01 10:00:00,000 INFO [Worker clientId=w, groupId=c] (Re-)joining group\n"
+    )
     empty = tmp_path / "empty"
     empty.mkdir()
     for paths, problem in (
@@ -206,6 +209,11 @@ def test_unreadable_input_is_one_line(spark: Any, logs: Path, tmp_path: Path) ->
         ([tmp_path / "other.log"], "no line about a consumer group"),
         ([empty], "holds no files"),
         ([logs / "bad.log"], "1 line rejected, the first"),
+        (
+            [tmp_path / "worker.log"],
+            "has no readable rebalance: 1 line rejected, the first .*worker.log, line 1.: "
+            "lines of Kafka Connect workers are not read$",
+        ),
         ([logs, logs / "bad.log"], "was already given by another path"),
     ):
         with pytest.raises(InputError, match=problem):

@@ -286,7 +286,7 @@ def _why_none(rejected: int, first: Sequence[Rejected]) -> str:
     if first:
         return (
             f"has no readable rebalance: {plural(rejected, 'line')} rejected, the first "
-            f"({first[0].source}, line {first[0].line}) because of {first[0].reason}"
+            f"({first[0].source}, line {first[0].line}): {first[0].reason}"
         )
     return (
         f"has no line about a consumer group: expected logs of {', '.join(CLIENTS)} "

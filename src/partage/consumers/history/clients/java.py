@@ -103,6 +103,7 @@ _PARTS = (
 _SETTING = re.compile(
     r"^\s*(client\.id|group\.(?:id|protocol)|session\.timeout\.ms|heartbeat\.interval\.ms) = (.*)"
 )
+_WORKERS = "lines of Kafka Connect workers are not read"
 _NO_DATE = "no date and time in a known layout"
 _MOST_LINES = 6
 """Of an update."""
@@ -149,7 +150,7 @@ class JavaLog:
         """Read a line."""
         if worker := _WORKER.search(text):
             if any(worker[1].startswith(start) for start, _ in _MESSAGES):
-                yield Rejected(self.source, number, text, "of a Kafka Connect worker: not read")
+                yield Rejected(self.source, number, text, _WORKERS)
             return
         head = "[Consumer " in text or "ConsumerConfig values" in text
         if not head and self._config is not None:
