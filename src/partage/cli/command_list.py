@@ -50,7 +50,7 @@ SECTIONS: Mapping[str, Mapping[str, Listed]] = {
         ),
         "history": Listed(
             "history_command",
-            "Read rebalances from consumers' logs, and replay them with every assignor.",
+            "Read rebalances from consumers' logs, and replay them with Kafka's assignors.",
         ),
     },
     "Records, with Spark": {

@@ -49,7 +49,7 @@ def history(
     on: SparkOptions,
     json: Json = False,
 ) -> None:
-    """Read rebalances from consumers' logs, and replay them with every assignor.
+    """Read rebalances from consumers' logs, and replay them with Kafka's assignors.
 
     Shows which member owned which partition when, and for how long partitions had no owner.
 

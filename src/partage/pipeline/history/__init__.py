@@ -4,9 +4,9 @@
                   └ rejected  └ replayed ─ replay
 
 The executors turn log lines into events (``lines``), put each group's history together
-(``groups``), replay its membership with every assignor and protocol (``replays``), and write the
-tables (``tables``). The driver reads only what is shown: the groups with the most time without an
-owner, shortened, so that it needs the same memory for any number of logs.
+(``groups``), replay its membership with Kafka's assignors and protocols (``replays``), and write
+the tables (``tables``). The driver reads only what is shown: the groups with the most time without
+an owner, shortened, so that it needs the same memory for any number of logs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Replay every group's membership with every assignor and protocol, each a row, in parallel."""
+"""Replay every group's membership with Kafka's assignors and protocols, each a row, in parallel."""
 
 from __future__ import annotations
 
