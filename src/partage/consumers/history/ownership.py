@@ -107,7 +107,7 @@ class Ownership:
             if ends is not None:
                 text += (
                     "; whether it crashed, and for how long its partitions had no owner until the "
-                    f"others began to join without it at {self.format(ends)}, is unknown: taken to "
+                    f"group rebalanced without it at {self.format(ends)}, is unknown: taken to "
                     "leave then"
                 )
             self.unknown.append(text)
@@ -224,12 +224,16 @@ class Ownership:
 
     def left_at(self, member: str, last_sign: int, noticed: int, shown_by: str) -> int:
         """When a member left whose session cannot have expired."""
+        silence = seconds(noticed - last_sign)
         end = max(last_sign, noticed - round(self.heartbeat_interval * MICROSECONDS))
+        if end == last_sign:
+            counted = f"its last line, at most {silence:.3f} s too early"
+        else:
+            counted = f"a heartbeat interval ({self.heartbeat_interval:g} s) before that"
         self.unknown.append(
             f"{member}: no line shows that it left, but at {self.format(noticed)} {shown_by}, "
-            f"{seconds(noticed - last_sign):.3f} s after its last line: too soon for a session to "
-            f"expire, so it left; counted until {self.format(end)}, at most "
-            f"{seconds(noticed - end):.3f} s too early"
+            f"{silence:.3f} s after its last line: too soon for a session to expire, so it left; "
+            f"counted until {counted}, {self.format(end)}"
         )
         return end
 
@@ -343,7 +347,7 @@ class _MemberReader:
         ownership, owned = self.ownership, self.owned
         noticed = ownership.generations.noticed(missed)
         if self.alive <= noticed and not ownership.can_expire(self.alive, noticed):
-            shown_by = "the others began to join without it"
+            shown_by = "the group rebalanced without it"
             end = ownership.left_at(self.session.id, self.alive, noticed, shown_by)
             how, self.session.ended = "revoked", "left"
         else:
@@ -365,7 +369,7 @@ class _MemberReader:
             counted = f"counted until a session timeout ({session_timeout:g} s) before that"
         ownership.unknown.append(
             f"{self.session.id}: no line shows that it left, and at "
-            f"{ownership.format(noticed)} the others began to join without it; {counted}, "
+            f"{ownership.format(noticed)} the group rebalanced without it; {counted}, "
             f"{ownership.format(end)}"
         )
         return end
