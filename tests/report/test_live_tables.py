@@ -23,7 +23,7 @@ from partage.live.admin.states import (
 )
 from partage.printable import is_printable
 from partage.report.group_tables import print_assignment
-from partage.report.live_tables import print_group, print_groups, print_snapshot
+from partage.report.live_tables import furthest_behind, print_group, print_groups, print_snapshot
 from partage.report.printing import PrintableConsole
 
 
@@ -120,13 +120,13 @@ def group() -> LiveGroup:
         "range",
         members,
         {"t": [[], [], [], []]},
-        {("t", 0): 5, ("t", 3): 7},
+        {("t", 0): 5, ("t", 1): None, ("t", 2): None, ("t", 3): 7},
     )
 
 
 def test_groups() -> None:
     one = group()
-    other = LiveGroup("new", "consumer", "Stable", None, None)
+    other = LiveGroup("new", "consumer", "Stable", None, None, lag={("t", 0): None})
     rows = [one.described(), other.described()]
     assert rows[0]["exact"]["loads"] == [2, 2]
     assert rows[0]["exact"]["moves"] == 1
@@ -135,14 +135,44 @@ def test_groups() -> None:
     assert printed(print_groups, []) == "The cluster has no consumer groups.\n"
     text = printed(print_groups, rows)
     lines = [line.split() for line in text.splitlines()]
-    assert ["billing", "Stable", "range", "2", "1–3", "12", "2", "1"] in lines
-    assert text.endswith("\n2 consumer groups; furthest behind: billing, 12 records\n")
+    assert ["billing", "Stable", "range", "2", "1–3", "≥12", "2", "1"] in lines
+    assert ["new", "Stable", "–", "–", "–", "–", "–", "–"] in lines
+    assert text.endswith(
+        "\n2 consumer groups; furthest behind: billing, 12 records\n"
+        "Partitions without a commit, lag unknown: billing 2, new 1\n"
+    )
     text = printed(print_group, rows[0])
     lines = [line.split() for line in text.splitlines()]
-    assert ["c1", "host", "a", "3", "5", "t-0,", "t-1,", "t-2"] in lines
+    assert ["c1", "host", "a", "3", "≥5", "t-0,", "t-1,", "t-2"] in lines
     assert any(line[:2] == ["static", "host"] for line in lines)
-    assert "Lag: 12 records" in text
-    assert "Its members cannot be read" in printed(print_group, rows[1])
+    assert "Lag: 12 records, 2 partitions without a commit" in text
+    text = printed(print_group, rows[1])
+    assert "Its members cannot be read" in text
+    assert "Lag: unknown, 1 partition without a commit" in text
+
+
+def test_lags_that_are_not_known() -> None:
+    """A lag that is unknown is not shown as 0, and of groups without a known lag, that with the
+    most partitions is furthest behind."""
+    share = LiveGroup("sharers", "share", "Stable", "simple", ()).described()
+    forbidden = LiveGroup("secret", "classic", "Stable", None, None).described()
+    empty = LiveGroup("empty", "classic", "Empty", None, (), lag={}).described()
+    read = LiveGroup("read", "classic", "Empty", None, (), lag={("t", 0): 0}).described()
+    new = LiveGroup("new", "classic", "Empty", None, (), lag={("t", 0): None}).described()
+    rows = [empty, forbidden, new, read, share]
+    assert furthest_behind(rows) is new
+    text = printed(print_groups, rows)
+    lags = [line.split()[-3] for line in text.splitlines()[2:7]]
+    assert lags == ["–", "read", "–", "0", "read"]
+    assert "lag of share groups: not read, kafka-share-groups.sh --describe prints it" in text
+    shown = [printed(print_group, row).splitlines()[-1] for row in rows]
+    assert shown == [
+        "Lag: unknown, no commits",
+        "Lag: not read",
+        "Lag: unknown, 1 partition without a commit",
+        "Lag: 0 records",
+        "Lag: not read, kafka-share-groups.sh --describe prints it",
+    ]
 
 
 def test_reads_across_racks_of_a_group() -> None:

@@ -186,8 +186,9 @@ def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
 
 
 def furthest_behind(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The group of the highest lag, summed over its partitions."""
-    return max(rows, key=lambda row: row["total_lag"])
+    """The group of the highest known lag, summed over its partitions; of equal ones, that with the
+    most partitions whose lag is unknown."""
+    return max(rows, key=lambda row: (row["total_lag"] or 0, row["partitions_without_commit"] or 0))
 
 
 def _print_furthest_behind(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
@@ -197,6 +198,13 @@ def _print_furthest_behind(rows: Sequence[Mapping[str, Any]], console: Console) 
         name = clipped(printable(last["group"]), _NAME)
         answer += f"; furthest behind: {name}, {units.plural(last['total_lag'], 'record')}"
     console.print(Text(answer, "bold"))
+    unknown = [
+        f"{clipped(row['group'], _NAME)} {units.count(row['partitions_without_commit'])}"
+        for row in rows
+        if row["partitions_without_commit"]
+    ]
+    if unknown:
+        console.print(Text(f"Partitions without a commit, lag unknown: {some(unknown)}", "yellow"))
 
 
 def _groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
@@ -211,7 +219,7 @@ def _groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
             Text(row["assignor"] or units.MISSING),
             units.MISSING if row["members"] is None else str(len(row["members"])),
             units.span(row["loads"]) if row["loads"] else units.MISSING,
-            units.count(row["total_lag"]),
+            _total_lag(row),
             units.span(exact["loads"]) if exact else units.MISSING,
             units.count(exact["moves"]) if exact else units.MISSING,
         )
@@ -225,6 +233,24 @@ def _groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
             "dim",
         )
     )
+    if any(row["lag"] is None and row["type"] == "share" for row in rows):
+        console.print(Text(f"lag of share groups: {_SHARE_LAG}", "dim"))
+
+
+_SHARE_LAG = "not read, kafka-share-groups.sh --describe prints it"
+
+
+def _total_lag(row: Mapping[str, Any]) -> str:
+    """The lag of a group in a table: ``≥3,332`` where some partitions have no commit."""
+    if row["lag"] is None:
+        return "not read"
+    return _lag(row["total_lag"], bool(row["partitions_without_commit"]))
+
+
+def _lag(known: int | None, more: bool) -> str:
+    """``known``: records, None for an unknown number; ``more``: lags of other partitions are
+    unknown."""
+    return units.MISSING if known is None else "≥" * more + units.count(known)
 
 
 def print_group(row: Mapping[str, Any], console: Console) -> None:
@@ -236,36 +262,54 @@ def print_group(row: Mapping[str, Any], console: Console) -> None:
         console.print(Text("Its members cannot be read (not consumers, or missing ACL).", "yellow"))
     if row["members"]:
         console.print()
-        console.print(_members(row["members"], row["lag"]))
+        console.print(_members(row["members"], row["lag"] or {}))
         for member in row["members"]:
             for kind in ("standby", "warmup"):
                 if copies := member.get("tasks", {}).get(kind):
                     line = f"{_named(member)} {kind}: {some(copies, _OWNED)}"
                     console.print(Text(line))
-    console.print(Text(f"\nLag: {units.plural(row['total_lag'], 'record')}"))
+    console.print(Text(f"\nLag: {_lag_in_words(row)}"))
+
+
+def _lag_in_words(row: Mapping[str, Any]) -> str:
+    """``3,332 records, 5 partitions without a commit``."""
+    if row["lag"] is None:
+        return _SHARE_LAG if row["type"] == "share" else "not read"
+    total, without = row["total_lag"], row["partitions_without_commit"]
+    known = "unknown" if total is None else units.plural(total, "record")
+    if not without:
+        return f"{known}, no commits" if total is None else known
+    return f"{known}, {units.plural(without, 'partition')} without a commit"
 
 
 def _named(member: Mapping[str, Any]) -> str:
     return clipped(member["instance_id"] or member["client_id"] or member["id"], _NAME)
 
 
-def _members(members: Iterable[Mapping[str, Any]], lag: Mapping[str, Sequence[Any]]) -> Table:
+def _members(
+    members: Iterable[Mapping[str, Any]], lag: Mapping[str, Sequence[int | None]]
+) -> Table:
     """``lag``: records, or None where unknown, of each partition of each topic."""
     table = _table("member", "host", "rack", load="right", lag="right")
     table.add_column("partitions")
     for member in members:
         owned = member["owned"]
-        known = [lag[topic][number] for topic, number in owned if number < len(lag.get(topic, ()))]
-        known = [value for value in known if value is not None]
+        known = [records for pair in owned if (records := _lag_of(lag, *pair)) is not None]
         table.add_row(
             Text(_named(member)),
             Text(member["host"]),
             Text(member["rack"] or units.MISSING),
             units.count(len(owned)),
-            units.count(sum(known)) if known else units.MISSING,
+            _lag(sum(known) if known else None, len(known) < len(owned)),
             Text(some([f"{topic}-{number}" for topic, number in owned], _OWNED)),
         )
     return table
+
+
+def _lag_of(lag: Mapping[str, Sequence[int | None]], topic: str, number: int) -> int | None:
+    """The lag of a partition in records, None where it is unknown."""
+    lags = lag.get(topic, ())
+    return lags[number] if number < len(lags) else None
 
 
 def _table(*names: str, **justified: Any) -> Table:

@@ -24,6 +24,7 @@ from partage.errors import InputError
 from partage.group import Group, Member
 from partage.live.admin.connection import ask_together_or_singly, chunks, describe_error
 from partage.live.admin.newer_group_describe import REQUESTS, describe_newer_groups
+from partage.units import listed, plural
 
 CHUNK = 200
 """Groups per request."""
@@ -52,9 +53,11 @@ class LiveMember:
 @dataclass(frozen=True)
 class LiveGroup:
     """A group. ``members`` is None where they cannot be read; ``topics``: subscribed topics, with
-    the racks of the replicas of each partition; ``lag``: records after the committed offset, of
-    partitions with one. For ``exact``: ``racks_first`` and ``max_skew`` as in ``partage.assign``,
-    and ``bytes_in`` per 1,000 seconds, by topic and partition, where they were measured."""
+    the racks of the replicas of each partition; ``lag``: records after the committed offset of each
+    partition, None for a partition without one, or None where lags are not read.
+
+    For ``exact``: ``racks_first`` and ``max_skew`` as in ``partage.assign``, and ``bytes_in`` per
+    1,000 seconds, by topic and partition, where they were measured."""
 
     name: str
     kind: str
@@ -62,7 +65,7 @@ class LiveGroup:
     assignor: str | None
     members: tuple[LiveMember, ...] | None
     topics: dict[str, list[list[str]]] = field(default_factory=dict)
-    lag: dict[tuple[str, int], int] = field(default_factory=dict)
+    lag: dict[tuple[str, int], int | None] | None = None
     racks_first: bool = False
     max_skew: float | None = None
     bytes_in: dict[str, dict[int, int]] | None = None
@@ -103,10 +106,6 @@ class LiveGroup:
 
     def to_json(self) -> dict[str, Any]:
         """The group in a snapshot and in ``partage groups --json``."""
-        lag: dict[str, list[int | None]] = {}
-        for topic in sorted({topic for topic, _ in self.lag}):
-            count = max(number for name, number in self.lag if name == topic) + 1
-            lag[topic] = [self.lag.get((topic, number)) for number in range(count)]
         return {
             "group": self.name,
             "type": self.kind,
@@ -127,18 +126,22 @@ class LiveGroup:
                 }
                 for member in self.members
             ],
-            "lag": lag,
+            "lag": None if self.lag is None else _by_topic(self.lag),
         }
 
     def described(self) -> dict[str, Any]:
-        """``to_json`` with loads, total lag and the exact assignment."""
+        """``to_json`` with loads, the exact assignment, and the total lag: None where no partition
+        has a committed offset, else of the partitions with one."""
         loads = [len(member.owned) for member in self.members or ()]
         exact = self.exact
         found = {} if exact is None else exact.to_json()
         reads = {"reads": found["reads"]} if "reads" in found else {}
+        lags = list((self.lag or {}).values())
+        known = [lag for lag in lags if lag is not None]
         return self.to_json() | {
             "loads": [min(loads), max(loads)] if loads else None,
-            "total_lag": sum(self.lag.values()),
+            "total_lag": sum(known) if known else None,
+            "partitions_without_commit": None if self.lag is None else len(lags) - len(known),
             "exact": None
             if exact is None
             else {
@@ -149,6 +152,17 @@ class LiveGroup:
                 **reads,
             },
         }
+
+
+def _by_topic(lag: dict[tuple[str, int], int | None]) -> dict[str, list[int | None]]:
+    """The lag by topic and partition, None where it is unknown."""
+    counts: dict[str, int] = {}
+    for topic, number in sorted(lag):
+        counts[topic] = number + 1
+    return {
+        topic: [lag.get((topic, number)) for number in range(count)]
+        for topic, count in counts.items()
+    }
 
 
 def read_groups(
@@ -183,11 +197,11 @@ def read_groups(
     found = []
     for name in sorted(listed):
         group = _group(name, listed[name], described.get(name), topics)
-        if name in asked and name not in described:
-            found.append(group)
+        if group.kind == "share" or (name in asked and name not in described):
+            found.append(group)  # a share group has no committed offsets
             continue
         try:
-            found.append(replace(group, lag=_lag(admin, name, topics)))
+            found.append(replace(group, lag=_lag(admin, group, topics, warnings)))
         except kafka_errors.KafkaError as error:
             warnings.append(f"group {name}: its lag cannot be read: {describe_error(error)}")
             found.append(group)
@@ -320,18 +334,34 @@ def _streams_member(sources: dict[str, list[str]], described: dict[str, Any]) ->
 
 
 def _lag(
-    admin: KafkaAdminClient, name: str, topics: dict[str, list[list[str]]]
-) -> dict[tuple[str, int], int]:
-    """The lag of existing partitions with a committed offset."""
+    admin: KafkaAdminClient,
+    group: LiveGroup,
+    topics: dict[str, list[list[str]]],
+    warnings: list[str],
+) -> dict[tuple[str, int], int | None]:
+    """The lag of each partition of the topics that the group subscribes to or has committed offsets
+    of. An offset beyond the end becomes a warning, and its lag is 0."""
     offsets = {
         partition: committed.offset
-        for partition, committed in admin.list_group_offsets(name)[name].items()
+        for partition, committed in admin.list_group_offsets(group.name)[group.name].items()
         if committed.offset >= 0 and partition.partition < len(topics.get(partition.topic, ()))
     }
-    if not offsets:
-        return {}
-    ends = admin.list_partition_offsets(dict.fromkeys(offsets, OffsetSpec.LATEST))
-    return {
-        (partition.topic, partition.partition): max(ends[partition].offset - offset, 0)
-        for partition, offset in sorted(offsets.items())
+    specs = dict.fromkeys(offsets, OffsetSpec.LATEST)
+    ends = admin.list_partition_offsets(specs) if specs else {}
+    lag: dict[tuple[str, int], int | None] = {
+        (topic, number): None
+        for topic in sorted({*group.topics, *(partition.topic for partition in offsets)})
+        for number in range(len(topics[topic]))
     }
+    beyond = []
+    for partition, offset in sorted(offsets.items()):
+        records = ends[partition].offset - offset
+        lag[partition.topic, partition.partition] = max(records, 0)
+        if records < 0:
+            beyond.append(f"{partition.topic}-{partition.partition} by {-records:,}")
+    if beyond:
+        warnings.append(
+            f"group {group.name}: {plural(len(beyond), 'committed offset')} beyond the end of the "
+            f"log, as after a topic was created again, lag counted as 0: {listed(beyond, 3)}"
+        )
+    return lag
