@@ -70,6 +70,33 @@ def test_assign_shows_what_each_member_keeps_gains_and_revokes(
     assert max(map(cell_len, ended.out.splitlines())) <= 100
 
 
+LAGS = """
+GROUP    TOPIC     PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG
+billing  clicks    0          0               10              10
+billing  orders    9          0               7               7
+"""
+
+
+def test_a_lag_file_of_other_partitions(run: Run, tmp_path: Path) -> None:
+    words = ("assign", bundled("lagging"), "--assignor", "weighted", "--lag", "lag.txt")
+    (tmp_path / "lag.txt").write_text(LAGS, encoding="utf-8")
+    missing = "clicks-1, orders-0, orders-1 and 2 more"
+    warnings = [
+        f"lag.txt: 5 partitions without a weight, counted as 0: {missing}",
+        "lag.txt: 1 partition that is not in the group, ignored: orders-9",
+    ]
+    assert run(*words, "--json").json["warnings"] == warnings
+    shown = run(*words).out
+    assert all(f"! {warning}" in shown for warning in warnings)
+    (tmp_path / "lag.txt").write_text(LAGS.replace("clicks", "others"), encoding="utf-8")
+    ended = run(*words)
+    assert (ended.code, ended.err) == (
+        2,
+        "partage: lag.txt: covers no partition of the group: has orders-9, others-0, expected "
+        "partitions of clicks, orders\n",
+    )
+
+
 def test_assign_with_racks_first(run: Run) -> None:
     words = ("assign", bundled("zones"), "--assignor", "sticky", "--racks-first")
     ended = run(*words, "--max-skew", "0%")

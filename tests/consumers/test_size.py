@@ -55,6 +55,13 @@ def check(found: GroupSize) -> None:
     assert found.moves_lower_bound <= found.moves
 
 
+def test_partitions_without_a_weight_are_named() -> None:
+    group = Group({"t": 2, "u": 1}, [Member("m", ["t", "u"])], weights={"t": [5, 5]})
+    assert fewest_members(group, 10).to_json()["warnings"] == [
+        "weights: 1 partition without a weight, counted as 0: u-0"
+    ]
+
+
 def random_group(chance: random.Random, partitions: int, members: int) -> tuple[Group, int]:
     weights = [chance.randint(0, 12) for _ in range(partitions)]
     owned = [chance.choice([None, *range(members)]) for _ in weights]

@@ -48,8 +48,8 @@ def test_output_of_the_tool(tmp_path: Path) -> None:
 def test_one_of_several_groups(tmp_path: Path) -> None:
     path = written(tmp_path, VERBOSE)
     assert read_lags(path, "billing") == {"orders": {3: 20}}
-    # nothing committed: the lag is the end offset
-    assert read_lags(path, "two words") == {"orders": {0: 7, 1: 0}}
+    # nothing committed: the lag is the end offset, and unknown without one
+    assert read_lags(path, "two words") == {"orders": {0: 7}}
     with pytest.raises(InputError, match="several groups, choose one: billing, two words"):
         read_lags(path)
     with pytest.raises(InputError, match="has no group 'other': billing, two words"):
@@ -84,6 +84,10 @@ def test_offset_beyond_the_end(tmp_path: Path) -> None:
         ("GROUP TOPIC\n", "no lags found"),
         (PRINTED.replace("309             309", "309             much"), "line 5: lag 'much'"),
         (
+            PRINTED.replace("309             309", "309             9223372036854775807"),
+            "line 5: lag '9223372036854775807': expected a whole number from 0 to 1125899906842624",
+        ),
+        (
             PRINTED.replace("orders          1", "orders          0"),
             "line 6: orders-0 is listed twice",
         ),
@@ -116,3 +120,33 @@ def test_lags_as_weights() -> None:
     found = assign(weighted, "weighted")
     assert sorted(found.weights.tolist()) == [300, 300]
     assert group.weights is None
+
+
+def test_weights_that_are_missing_or_not_in_the_group(tmp_path: Path) -> None:
+    """A partition without a subscriber needs none."""
+    members = [Member("a", ["clicks", "orders"])]
+    group = Group({"clicks": 1, "orders": 6, "other": 2}, members)
+    weighted = group.with_weights(LAGS, where="lag.txt")
+    assert weighted.warnings == (
+        "lag.txt: 2 partitions without a weight, counted as 0: orders-4, orders-5",
+        "lag.txt: 1 partition that is not in the group, ignored: clicks-1",
+    )
+    assert assign(weighted, "weighted").to_json()["warnings"] == list(weighted.warnings)
+    assert len(group.with_weights(LAGS, byte_rates=True).warnings) == 1
+    with pytest.raises(InputError) as raised:
+        Group({"t": 2}, members).with_weights(LAGS, where="lag.txt")
+    assert str(raised.value) == (
+        "lag.txt: covers no partition of the group: has clicks-0, clicks-1, orders-0 and 3 more, "
+        "expected partitions of t"
+    )
+    with pytest.raises(InputError, match=r"^weights: orders-0: -1: expected a whole number from 0"):
+        group.with_weights({"orders": {0: -1}})
+
+
+def test_topics_without_weights_in_the_file() -> None:
+    members = [Member("a", ["clicks", "orders"])]
+    topics = {"clicks": 4, "orders": 1, "other": 1}
+    assert Group(topics, members, weights={"orders": [9]}).warnings == (
+        "weights: 4 partitions without a weight, counted as 0: clicks-0, clicks-1, clicks-2 and 1 "
+        "more",
+    )

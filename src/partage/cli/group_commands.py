@@ -171,11 +171,12 @@ def _weighted(
 
     measured = profile_of(profile, since, until, rate)
     if lag is not None:
-        return group.with_weights(read_lags(lag, of_group))
+        return group.with_weights(read_lags(lag, of_group), where=lag)
     if measured is not None:
+        where = measured.path
         if weight_by == "rate" and (rates := measured.byte_rates()) is not None:
-            return group.with_weights(rates, byte_rates=True)
-        return group.with_weights(measured.weights(weight_by, of_group))
+            return group.with_weights(rates, byte_rates=True, where=where)
+        return group.with_weights(measured.weights(weight_by, of_group), where=where)
     return group
 
 

@@ -189,6 +189,12 @@ def groups(
     found = [
         replace(group, racks_first=racks_first, max_skew=skew, bytes_in=rates) for group in read
     ]
+    if rates is not None:
+        warnings += [
+            f"group {group.name}: {profile} has no rates of its topics"
+            for group in found
+            if group.topics and not group.topics.keys() & rates.keys()
+        ]
     rows = [group.described() for group in found]
 
     def show(console: Console) -> None:

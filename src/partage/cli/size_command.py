@@ -306,7 +306,7 @@ def _size_group(
     if measured is None and given.weights is None:
         raise InputError(path, "has no weights: add `profile`, or weights to the file")
     if measured is not None:
-        given = given.with_weights(measured.weights("rate", of_group))
+        given = given.with_weights(measured.weights("rate", of_group), where=measured.path)
     per = 1 if measured is None else _PER_WEIGHT
     unit = "" if measured is None else "bytes" if measured.topics else "records"
     found = fewest_members(given, int(speed * per * (1 - headroom)))

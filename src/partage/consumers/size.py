@@ -89,6 +89,7 @@ class GroupSize:
             "moves_lower_bound": self.moves_lower_bound,
             "remove": self.removed,
             "assignment": assignment,
+            "warnings": list(self.group.warnings),
         }
 
 

@@ -1,9 +1,9 @@
 """The lags of a group, from the output of ``kafka-consumer-groups.sh --describe``.
 
 One line per partition, below a line of column names: group, topic, offsets and lag. Where the group
-has no committed offset the lag is ``-``; then all records up to the end of the partition count. An
-offset beyond the end, as after a topic was recreated, is a lag of 0. Lines about whole groups may
-appear anywhere.
+has no committed offset the lag is ``-``; then all records up to the end of the partition count, and
+where the end is ``-``, too, the partition has no lag. An offset beyond the end, as after a topic
+was recreated, is a lag of 0. Lines about whole groups may appear anywhere.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Container
 
 from partage.errors import InputError
 from partage.files import read_text
+from partage.group.model import MAX_WEIGHT
 from partage.kafka_names import TOPIC_RULE, is_topic
 
 Lags = dict[str, dict[int, int]]
@@ -48,11 +49,12 @@ def read_lags(path: str | os.PathLike[str], group: str | None = None) -> Lags:
             raise InputError(where, f"line {number}: topic {row['TOPIC']!r}: expected {TOPIC_RULE}")
         lags = by_group.setdefault(line[:start].strip(), {}).setdefault(row["TOPIC"], {})
         partition = _count(row["PARTITION"], where, number, "partition")
-        end = row["LOG-END-OFFSET"] if row["LAG"] == "-" else row["LAG"]
+        lag = row["LOG-END-OFFSET"] if row["LAG"] == "-" else row["LAG"]
         if partition in lags:
             raise InputError(where, f"line {number}: {row['TOPIC']}-{partition} is listed twice")
-        none = re.fullmatch(r"-\d*", end)
-        lags[partition] = 0 if none else _count(end, where, number, "lag")
+        if lag != "-":
+            beyond = re.fullmatch(r"-\d+", lag)
+            lags[partition] = 0 if beyond else _count(lag, where, number, "lag")
     if not by_group:
         raise InputError(
             where, "not the output of kafka-consumer-groups.sh --describe: no lags found"
@@ -71,6 +73,9 @@ def _check_columns(found: Container[str], where: str, line: int) -> None:
 
 
 def _count(text: str, where: str, line: int, what: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,18}", text):
-        raise InputError(where, f"line {line}: {what} {text!r}: expected a whole number")
+    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MAX_WEIGHT:
+        raise InputError(
+            where,
+            f"line {line}: {what} {text!r}: expected a whole number from 0 to {MAX_WEIGHT}",
+        )
     return int(text)

@@ -13,7 +13,7 @@ to unknown partitions are ignored with a warning, as Kafka's clients do.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -49,6 +49,7 @@ class Group:
     - ``racks``: by topic, for each partition the racks of its replicas
     - ``weights``: by topic, a whole number from 0 per partition (lag, bytes)
     - ``byte_rates``: the weights are bytes per 1,000 seconds
+    - ``weight_warnings``: what ``with_weights`` found missing or ignored
     - ``streams``, ``connect``: further settings for these assignors (see
       ``consumers.streams.config`` and ``consumers.assignors.connect``)
     - ``where``: named in errors
@@ -62,6 +63,7 @@ class Group:
     connect: Mapping[str, Any] | None = None
     where: str = "group"
     byte_rates: bool = False
+    weight_warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.topics, Mapping):
@@ -133,15 +135,55 @@ class Group:
         )
 
     def with_weights(
-        self, weights: Mapping[str, Mapping[int, int]], *, byte_rates: bool = False
+        self,
+        weights: Mapping[str, Mapping[int, int]],
+        *,
+        byte_rates: bool = False,
+        where: str = "weights",
     ) -> Group:
-        """The same group with these weights by topic and partition, 0 where missing;
-        those of other partitions are ignored."""
+        """The same group with these weights by topic and partition; ``where`` names their source.
+
+        Partitions without a weight count as 0 and, unless they are rates, weights of partitions
+        outside of the group are ignored: both with a warning. Raises InputError if no partition of
+        the group has a weight, or if one is out of range.
+        """
+        known = {
+            (topic, number): weight
+            for topic, of_topic in weights.items()
+            for number, weight in of_topic.items()
+        }
+        for (topic, number), weight in known.items():
+            if not 0 <= weight <= MAX_WEIGHT:
+                expected = f"expected a whole number from 0 to {MAX_WEIGHT}"
+                raise InputError(where, f"{topic}-{number}: {weight}: {expected}")
         columns = {
-            topic: [weights.get(topic, {}).get(number, 0) for number in range(count)]
+            topic: [known.get((topic, number), 0) for number in range(count)]
             for topic, count in self.topics.items()
         }
-        return replace(self, weights=columns, byte_rates=byte_rates)
+        others = [
+            f"{topic}-{number}"
+            for topic, number in sorted(known)
+            if not 0 <= number < self.topics.get(topic, 0)
+        ]
+        if self.partitions and len(others) == len(known):
+            raise InputError(
+                where,
+                f"covers no partition of the group: has {listed(others, 3) or 'none'}, expected "
+                f"partitions of {listed(self.names, 3)}",
+            )
+        missing = [name for name in self._subscribed() if name not in known]
+        found = _without_weight(where, missing)
+        if others and not byte_rates:
+            count = plural(len(others), "partition that is", "partitions that are")
+            found += (f"{where}: {count} not in the group, ignored: {listed(others, 3)}",)
+        return replace(self, weights=columns, byte_rates=byte_rates, weight_warnings=found)
+
+    def _subscribed(self) -> Iterator[tuple[str, int]]:
+        """(topic, number) of the partitions that a member subscribes to."""
+        is_subscribed: list[bool] = np.asarray(self.subscribes.any(axis=0)).tolist()
+        for (topic, count), subscribed in zip(self.topics.items(), is_subscribed, strict=True):
+            for number in range(count if subscribed else 0):
+                yield topic, number
 
     # -- topics and partitions
 
@@ -382,7 +424,10 @@ class Group:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about what was ignored, one sentence each."""
-        found: list[str] = []
+        found: list[str] = list(self.weight_warnings)
+        if self.weights is not None:
+            missing = [name for name in self._subscribed() if name[0] not in self.weights]
+            found += _without_weight("weights", missing)
         absent = sorted(
             {t for member in self.members for t in set(member.topics) if t not in self._position}
         )
@@ -448,6 +493,15 @@ class Group:
             f"{plural(len(self.members), 'member')}, {plural(len(self.topics), 'topic')}, "
             f"{plural(self.partitions, 'partition')} ({owned:,} owned)"
         )
+
+
+def _without_weight(where: str, missing: Sequence[tuple[str, int]]) -> tuple[str, ...]:
+    """The warning about partitions that have no weight, if there are any."""
+    if not missing:
+        return ()
+    names = listed([f"{topic}-{number}" for topic, number in missing[:3]], 3, len(missing))
+    count = plural(len(missing), "partition")
+    return (f"{where}: {count} without a weight, counted as 0: {names}",)
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:

@@ -28,6 +28,8 @@ def print_group_size(
         lambda: _fewest(found, rate, headroom, per, shown, console),
         lambda: _members(found, rate, per, shown, console),
     )
+    for warning in found.group.warnings:
+        printing.remark(warning, console)
 
 
 def _fewest(

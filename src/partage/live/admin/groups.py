@@ -98,8 +98,8 @@ class LiveGroup:
             ],
             racks=self.topics if any(member.rack for member in members) else None,
         )
-        if self.bytes_in is not None:
-            group = group.with_weights(self.bytes_in, byte_rates=True)
+        if self.bytes_in is not None and self.topics.keys() & self.bytes_in.keys():
+            group = group.with_weights(self.bytes_in, byte_rates=True, where="rates")
         if self.exact_assignor != "sticky":
             return assign(group, self.exact_assignor)
         return assign(group, "sticky", racks_first=self.racks_first, max_skew=self.max_skew)
