@@ -97,6 +97,22 @@ def test_a_lag_file_of_other_partitions(run: Run, tmp_path: Path) -> None:
     )
 
 
+def test_weights_for_an_assignor_that_does_not_use_them(run: Run, tmp_path: Path) -> None:
+    """With racks, they count what is read across racks."""
+    (tmp_path / "lag.txt").write_text(LAGS, encoding="utf-8")
+    ended = run("assign", bundled("lagging"), "--assignor", "sticky", "--lag", "lag.txt")
+    assert (ended.code, ended.err) == (
+        2,
+        "partage: --lag: sticky does not use weights: choose weighted or lag, or add racks to "
+        "GROUP\n",
+    )
+    ended = run("assign", bundled("lagging"), "--assignor", "range", "--profile", "p")
+    assert (ended.code, "--profile: range does not use" in ended.err) == (2, True)
+    assert run("assign", bundled("lagging"), "--assignor", "lag", "--lag", "lag.txt").code == 0
+    ended = run("assign", bundled("zones"), "--assignor", "sticky", "--lag", "lag.txt")
+    assert (ended.code, "Read across racks" in ended.out) == (0, True)
+
+
 def test_assign_with_racks_first(run: Run) -> None:
     words = ("assign", bundled("zones"), "--assignor", "sticky", "--racks-first")
     ended = run(*words, "--max-skew", "0%")

@@ -98,15 +98,19 @@ def assign(
         partage assign group.json --assignor range --protocol consumer
     """
     from partage.consumers.assign import assign as assign_group
-    from partage.consumers.assignors import assignor_name
+    from partage.consumers.assignors import assignor_name, find_assignor
+    from partage.errors import InputError
     from partage.group import Group
     from partage.report.group_tables import print_assignment
 
     _check_weight_options(lag, profile, of_group, weight_by, bool(since or until or rate != "mean"))
     output.check_files(picture=picture, report=report)
-    given = _weighted(
-        Group.read(group), lag, of_group, profile, weight_by, since=since, until=until, rate=rate
-    )
+    given = Group.read(group)
+    weights = "--lag" if lag is not None else "--profile" if profile is not None else None
+    if weights and not (find_assignor(assignor, protocol).by_weight or given.has_racks):
+        problem = f"{assignor} does not use weights: choose weighted or lag, or add racks to GROUP"
+        raise InputError(weights, problem)
+    given = _weighted(given, lag, of_group, profile, weight_by, since=since, until=until, rate=rate)
     skew = skew_of(max_skew)
     found = assign_group(
         given, assignor, mode, protocol=protocol, max_skew=skew, racks_first=racks_first

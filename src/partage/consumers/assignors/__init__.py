@@ -10,6 +10,7 @@ states
   withholds what must be revoked first
 - ``modes``: the values of its ``mode`` argument, the default first; most assignors have none
 - ``options``: the names of its other arguments
+- ``by_weight``: whether it decides by the group's weights
 - ``broker``: whether the broker runs it, in its group coordinator
 - ``create``: for a custom assignor, of which every member has an instance; ``label`` names it in
   messages
@@ -61,6 +62,7 @@ class Assignor:
     cooperative: bool = False
     modes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    by_weight: bool = False
     broker: bool = False
     create: Callable[[], PartitionAssignor] | None = None
     label: str = ""
@@ -78,8 +80,8 @@ ASSIGNORS: dict[str, Assignor] = {
     "sticky": Assignor(sticky, modes=MODES, options=OPTIONS),
     "cooperative-sticky": Assignor(sticky, cooperative=True, modes=MODES, options=OPTIONS),
     "failover": Assignor(failover),
-    "weighted": Assignor(weighted, modes=MODES[:2], options=("max_skew",)),
-    "lag": Assignor(lag),
+    "weighted": Assignor(weighted, modes=MODES[:2], options=("max_skew",), by_weight=True),
+    "lag": Assignor(lag, by_weight=True),
     "streams": Assignor(streams, cooperative=True),
     "connect": Assignor(connect),
 }
