@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from partage import Assignment, Group, Member, assign
@@ -38,6 +39,22 @@ def test_tables_have_names(found: Assignment) -> None:
     assert withheld[0]["target_member"] == "C1"
     pytest.importorskip("pandas")
     assert found.to_pandas().to_dict("records") == rows
+
+
+def test_partitions_without_an_owner_are_named() -> None:
+    group = Group({"t": 1, "u": 4}, [Member("a", ["t"])])
+    expected = "4 partitions without an owner, no member subscribes to the topic: u-0, u-1, u-2 "
+    for assignor in ("sticky", "range", "weighted", "share"):
+        assert assign(group, assignor).to_json()["warnings"] == [f"{expected}and 1 more"]
+    nobody = np.array([-1, 0])
+    given = Assignment(Group({"t": 2}, [Member("a", ["t"])]), nobody, nobody)
+    assert given.warnings == (
+        "1 partition without an owner, the assignor gives them to no member: t-0",
+    )
+
+
+def test_what_waits_for_its_next_owner_is_not_without_one(found: Assignment) -> None:
+    assert found.warnings == ()
 
 
 def test_a_path_is_accepted(tmp_path: Path) -> None:

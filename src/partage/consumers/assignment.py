@@ -15,7 +15,7 @@ from partage.frames import arrow_table, data_frame, html_table
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 from partage.group.owned import OwnedPartitions
-from partage.units import plural
+from partage.units import listed, plural
 
 Ints = npt.NDArray[np.int64]
 
@@ -102,6 +102,30 @@ class Assignment:
         return np.flatnonzero(self.target == member)
 
     @property
+    def unassigned(self) -> Ints:
+        """Positions of the partitions that no member gets in ``target``."""
+        return np.flatnonzero(self.target == NO_MEMBER)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the group, remarks of the assignor, and which partitions have no owner.
+        Tasks of Streams and Connect that wait are in the notes."""
+        found = [*self.group.warnings, *self.notes]
+        waits = self.standbys is not None or self.delay_ms is not None
+        rows = self.unassigned
+        is_subscribed = np.asarray(self.group.subscribes.any(axis=0))[self.group.topic[rows]]
+        left = rows[is_subscribed & (not waits)]
+        for some, why in (
+            (rows[~is_subscribed], "no member subscribes to the topic"),
+            (left, "the assignor gives them to no member"),
+        ):
+            if len(some):
+                names = [f"{topic}-{n}" for topic, n in map(self.group.named, some[:3].tolist())]
+                count = plural(len(some), "partition")
+                found.append(f"{count} without an owner, {why}: {listed(names, 3, len(some))}")
+        return tuple(found)
+
+    @property
     def idle(self) -> list[str]:
         """Ids of the members without a partition in ``target``."""
         held = self.target_loads.tolist()
@@ -166,7 +190,7 @@ class Assignment:
             "moves": self.moves,
             "idle": self.idle,
             "revoke_first": [list(entry) for entry in self.revoke_first],
-            "warnings": [*self.group.warnings, *self.notes],
+            "warnings": list(self.warnings),
         }
         if self.bound is not None:
             value["weights"] = self._by_member_id(self.weights)

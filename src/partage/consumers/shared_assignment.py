@@ -48,6 +48,11 @@ class SharedAssignment(Assignment):
         return self.rows(member)
 
     @property
+    def unassigned(self) -> Ints:
+        """Positions of the partitions that no member shares."""
+        return np.flatnonzero(self.sharers == 0)
+
+    @property
     def reads(self) -> tuple[RackReads | None, RackReads | None]:
         """Not known: members share the records of a partition in any proportion."""
         return None, None

@@ -71,7 +71,7 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
         console.print(
             Text(f"\nWaits {units.duration(found.delay_ms / 1000)} for members that left.")
         )
-    for warning in (*group.warnings, *found.notes):
+    for warning in found.warnings:
         remark(warning, console)
 
 
