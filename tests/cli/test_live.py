@@ -16,6 +16,7 @@ from partage.brokers.directory import JOURNAL
 from partage.live.admin.connection import Connection
 from partage.live.execution.journal import Journal
 from partage.live.execution.overrides import Overrides
+from tests.live.described_groups import cluster_of, member, of_groups
 
 Run = Callable[..., Any]
 
@@ -162,3 +163,30 @@ def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
             assert compared.out.endswith(f"\nNext: partage plan --topics typed {words} -o plan/\n")
         finally:
             admin.delete_topics(["typed"])
+
+
+def test_a_group_with_its_lags(
+    run: Run, answered_by: Callable[[Any], None], tmp_path: Path
+) -> None:
+    """Both tables name the members alike, and the partitions that lag most have theirs."""
+    cluster = cluster_of({"clicks": 3, "orders": 3})
+    cluster.produce(("orders", 2), 1_204, 1)
+    cluster.commit("billing", ("orders", 2), 0)
+    first, second = (dict.fromkeys(("clicks", "orders"), numbers) for numbers in ([0, 1], [2]))
+    of_groups(cluster, {"billing": {"members": [member(1, first), member(2, second)]}})
+    answered_by(cluster)
+    words = ("groups", "billing", "--bootstrap-server", "h:1")
+    out = run(*words).out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "app 2222 10.0.0.1 – 2 ≥1,204 clicks-2, orders-2" in lines
+    assert "Lag: 1,204 records, 5 partitions without a commit" in lines
+    assert lines[lines.index("partition lag member") + 2] == "orders-2 1,204 app 2222"
+    exact = lines[lines.index("The exact assignment, starting from this one:") :]
+    assert any(line.startswith("app 2222 3 clicks 2, orders 2") for line in exact)
+    assert lines[-1] == (
+        "! range gives partitions of the same number of clicks, orders to one member, as joins "
+        "need; the exact assignment does not"
+    )
+    value = run(*words, "--json").json["groups"][0]
+    assert (value["total_lag"], value["partitions_without_commit"]) == (1_204, 5)
+    assert value["lag"] == {"clicks": [None] * 3, "orders": [None, None, 1_204]}

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("kafka")
 
+from partage import Group, Member, assign
 from partage.live.admin.groups import LiveGroup, LiveMember
 from partage.live.admin.states import (
     BrokerState,
@@ -23,7 +24,13 @@ from partage.live.admin.states import (
 )
 from partage.printable import is_printable
 from partage.report.group_tables import print_assignment
-from partage.report.live_tables import furthest_behind, print_group, print_groups, print_snapshot
+from partage.report.live_tables import (
+    furthest_behind,
+    member_names,
+    print_group,
+    print_groups,
+    print_snapshot,
+)
 from partage.report.printing import PrintableConsole
 
 
@@ -146,6 +153,10 @@ def test_groups() -> None:
     assert ["c1", "host", "a", "3", "≥5", "t-0,", "t-1,", "t-2"] in lines
     assert any(line[:2] == ["static", "host"] for line in lines)
     assert "Lag: 12 records, 2 partitions without a commit" in text
+    assert lines[lines.index(["Most", "lagging", "partitions"]) + 3 :] == [
+        ["t-3", "7", "static"],
+        ["t-0", "5", "c1"],
+    ]
     text = printed(print_group, rows[1])
     assert "Its members cannot be read" in text
     assert "Lag: unknown, 1 partition without a commit" in text
@@ -164,6 +175,7 @@ def test_lags_that_are_not_known() -> None:
     text = printed(print_groups, rows)
     lags = [line.split()[-3] for line in text.splitlines()[2:7]]
     assert lags == ["–", "read", "–", "0", "read"]
+    assert "\n4 consumer groups, 1 share group\n" in text
     assert "lag of share groups: not read, kafka-share-groups.sh --describe prints it" in text
     shown = [printed(print_group, row).splitlines()[-1] for row in rows]
     assert shown == [
@@ -173,6 +185,71 @@ def test_lags_that_are_not_known() -> None:
         "Lag: 0 records",
         "Lag: not read, kafka-share-groups.sh --describe prints it",
     ]
+
+
+def named(number: int, client: str, instance: str | None = None) -> LiveMember:
+    return LiveMember(f"{client}-{number:08}-uuid", client, "host", instance, None, ("t",), ())
+
+
+def test_members_have_one_name_in_all_tables() -> None:
+    """Equal client ids, and long ones that are cut, are told apart by the member id."""
+    long = "a-client-id-of-more-than-thirty-characters"
+    members = (
+        named(1, "app"),
+        named(2, "app"),
+        named(3, "one"),
+        named(4, "app", "seat"),
+        named(5, f"{long}-1"),
+        named(6, f"{long}-2"),
+    )
+    group = LiveGroup("g", "classic", "Stable", "range", members, {"t": [[]] * 6})
+    row = group.described()
+    names = ["app 00000001", "app 00000002", "one", "seat"]
+    long_names = ["a-client-id-of-more-… 00000005", "a-client-id-of-more-… 00000006"]
+    assert sorted(member_names(row["members"]).values()) == sorted([*names, *long_names])
+    tables = (
+        printed(print_group, row),
+        printed(print_assignment, group.exact, "sticky", names=member_names(row["members"])),
+    )
+    for table in tables:
+        assert all(f"\n{name}  " in table for name in (*names, *long_names))
+        assert "uuid" not in table
+
+
+@pytest.mark.parametrize(
+    "state", ["PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"]
+)
+def test_a_group_that_is_rebalancing(state: str) -> None:
+    row = group().described()
+    said = "The group is rebalancing: partitions shown may be missing, or those of before."
+    assert said in printed(print_group, row | {"state": state})
+    assert said not in printed(print_group, row)
+
+
+def test_co_partitioning_that_range_keeps() -> None:
+    """Lost where one topic of equally many partitions is changed."""
+
+    def live(assignor: str, topics: dict[str, int]) -> LiveGroup:
+        members = [Member(name, tuple(topics)) for name in ("a", "b")]
+        has = assign(Group(topics, members), "range").as_dict()
+        return LiveGroup(
+            "g",
+            "classic",
+            "Stable",
+            assignor,
+            tuple(
+                LiveMember(one, one, "host", None, None, tuple(topics), tuple(owned))
+                for one, owned in has.items()
+            ),
+            {topic: [[]] * count for topic, count in topics.items()},
+        )
+
+    odd = live("range", {"t": 3, "u": 3})
+    assert odd.co_partitioning_lost == ("t", "u")
+    assert odd.described()["exact"]["co_partitioning_lost"] == ["t", "u"]
+    assert live("range", {"t": 4, "u": 4}).co_partitioning_lost == ()
+    assert live("roundrobin", {"t": 3, "u": 3}).co_partitioning_lost == ()
+    assert live("range", {"t": 3, "u": 1}).co_partitioning_lost == ()
 
 
 def test_reads_across_racks_of_a_group() -> None:

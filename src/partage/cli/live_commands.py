@@ -167,8 +167,14 @@ def groups(
     from partage.live.admin.groups import read_groups
     from partage.live.admin.permissions import acl_to_see_all_topics, missing_acls
     from partage.report.group_tables import print_assignment
-    from partage.report.live_tables import furthest_behind, print_group, print_groups
+    from partage.report.live_tables import (
+        furthest_behind,
+        member_names,
+        print_group,
+        print_groups,
+    )
     from partage.report.printing import remark
+    from partage.units import listed
 
     output.check_files(report=report)
     if max_skew is not None and not racks_first:
@@ -205,7 +211,14 @@ def groups(
             exact = group.exact
             if exact is not None:
                 console.print("\nThe exact assignment, starting from this one:", highlight=False)
-                print_assignment(exact, group.exact_assignor, console)
+                names = member_names(row["members"])
+                print_assignment(exact, group.exact_assignor, console, names)
+                if lost := group.co_partitioning_lost:
+                    remark(
+                        f"range gives partitions of the same number of {listed(lost, 3)} to one "
+                        "member, as joins need; the exact assignment does not",
+                        console,
+                    )
         for warning in warnings:
             remark(warning, console)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,12 @@ _PUSHED = (
 )
 
 
-def print_assignment(found: Assignment, assignor: str, console: Console) -> None:
-    """Print what each member keeps, gains and gives up, idle members, and warnings."""
+def print_assignment(
+    found: Assignment, assignor: str, console: Console, names: Mapping[str, str] | None = None
+) -> None:
+    """Print what each member keeps, gains and gives up, idle members, and warnings; ``names``:
+    shorter names of all members, by id."""
+    names = names or {member.id: member.id for member in found.group.members}
     group = found.group
     load = found.target_loads
     shape = f"{units.plural(group.partitions, 'partition')}, " + units.plural(
@@ -52,11 +56,11 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
         )
         console.print(Text(extremes, "dim"))
     console.print()
-    printing.drawn(console, lambda: _picture(found, assignor))
-    console.print(_members(found, load, order))
-    _waiting(found, console)
+    printing.drawn(console, lambda: _picture(found, assignor, names))
+    console.print(_members(found, names, load, order))
+    _waiting(found, names, console)
     if found.idle:
-        console.print(Text(f"\nIdle: {some(found.idle)}", "yellow"))
+        console.print(Text(f"\nIdle: {some([names[one] for one in found.idle])}", "yellow"))
     if found.bound is not None and found.gap is not None:
         console.print(
             Text(
@@ -75,10 +79,11 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
         remark(warning, console)
 
 
-def _picture(found: Assignment, assignor: str) -> str:
+def _picture(found: Assignment, assignor: str, names: Mapping[str, str]) -> str:
     from partage.report.pictures import assignment_svg  # a terminal needs no templates
 
-    return assignment_svg(found, assignor, "The partitions of each member", inline=True)
+    title = "The partitions of each member"
+    return assignment_svg(found, assignor, title, names=names, inline=True)
 
 
 def _copies(found: Assignment, console: Console) -> None:
@@ -125,7 +130,12 @@ def _across(reads: RackReads) -> str:
     return text
 
 
-def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int]) -> Table:
+def _members(
+    found: Assignment,
+    names: Mapping[str, str],
+    load: npt.NDArray[np.int64],
+    order: Iterable[int],
+) -> Table:
     group = found.group
     claims = [set[int]() for _ in group.members]
     for member, partition in zip(*(column.tolist() for column in group.claims), strict=True):
@@ -135,7 +145,7 @@ def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int
         has = set(found.rows(at).tolist())
         goes = claims[at] - set(found.target_rows(at).tolist())
         table.add_row(
-            Text(printable(group.members[at].id)),
+            Text(printable(names[group.members[at].id])),
             units.count(int(load[at])),
             Text(_named(group, has & claims[at])),
             Text(_named(group, has - claims[at]), "green"),
@@ -144,7 +154,7 @@ def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int
     return table
 
 
-def _waiting(found: Assignment, console: Console) -> None:
+def _waiting(found: Assignment, names: Mapping[str, str], console: Console) -> None:
     """Partitions that another member must revoke first."""
     rows = found.revoke_first
     if not rows:
@@ -154,13 +164,10 @@ def _waiting(found: Assignment, console: Console) -> None:
     )
     for topic, number, member in rows[:_ROUNDS]:
         row = int(found.group.offset[found.group.position(topic) or 0]) + number
-        to = found.group.members[int(found.target[row])].id
-        console.print(
-            Text(
-                f"  {topic}-{number}: {printable(member)} revokes it, {printable(to)} gets it "
-                "in the next round"
-            )
-        )
+        before = printable(names[member])
+        then = printable(names[found.group.members[int(found.target[row])].id])
+        line = f"  {topic}-{number}: {before} revokes it, {then} gets it in the next round"
+        console.print(Text(line))
     if len(rows) > _ROUNDS:
         console.print(Text(f"  and {len(rows) - _ROUNDS} more"))
 

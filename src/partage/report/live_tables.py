@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +18,7 @@ _MANY = 60
 _NAME = 30
 _OWNED = 6
 _HOTTEST = 3
+_MOST_LAGGING = 5
 _IN, _OUT = "bytes_in_per_second", "bytes_out_per_second"
 
 
@@ -191,9 +192,13 @@ def furthest_behind(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return max(rows, key=lambda row: (row["total_lag"] or 0, row["partitions_without_commit"] or 0))
 
 
+_KINDS = {"share": "share group", "streams": "Streams group"}
+
+
 def _print_furthest_behind(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     last = furthest_behind(rows)
-    answer = units.plural(len(rows), "consumer group")
+    kinds = Counter(_KINDS.get(row["type"], "consumer group") for row in rows)
+    answer = ", ".join(units.plural(count, kind) for kind, count in sorted(kinds.items()))
     if last["total_lag"]:
         name = clipped(printable(last["group"]), _NAME)
         answer += f"; furthest behind: {name}, {units.plural(last['total_lag'], 'record')}"
@@ -258,17 +263,51 @@ def print_group(row: Mapping[str, Any], console: Console) -> None:
     row = printable_values(row)
     head = f"{row['group']}: {row['state']}, {row['type']}, {row['assignor'] or 'no assignor'}"
     console.print(Text(head, "bold"))
+    if row["state"] in _REBALANCING:
+        moment = "The group is rebalancing: partitions shown may be missing, or those of before."
+        console.print(Text(moment, "yellow"))
     if row["members"] is None:
         console.print(Text("Its members cannot be read (not consumers, or missing ACL).", "yellow"))
     if row["members"]:
         console.print()
-        console.print(_members(row["members"], row["lag"] or {}))
+        names = member_names(row["members"])
+        console.print(_members(row["members"], names, row["lag"] or {}))
         for member in row["members"]:
             for kind in ("standby", "warmup"):
                 if copies := member.get("tasks", {}).get(kind):
-                    line = f"{_named(member)} {kind}: {some(copies, _OWNED)}"
+                    line = f"{names[member['id']]} {kind}: {some(copies, _OWNED)}"
                     console.print(Text(line))
     console.print(Text(f"\nLag: {_lag_in_words(row)}"))
+    if behind := _most_lagging(row):
+        table = _table("partition", lag="right")
+        table.add_column("member", no_wrap=True)
+        for records, partition, member in behind:
+            table.add_row(Text(partition), units.count(records), Text(member))
+        printing.titled(console, "Most lagging partitions", table)
+
+
+_REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+"""States in which Kafka reports no assignment of classic members, or the one before."""
+
+
+def _most_lagging(row: Mapping[str, Any]) -> list[tuple[int, str, str]]:
+    """Records, partition and member of the partitions that are furthest behind."""
+    names = member_names(row["members"] or ())
+    owner = {
+        (topic, number): names[member["id"]]
+        for member in row["members"] or ()
+        for topic, number in member["owned"]
+    }
+    lags = [
+        (-records, topic, number)
+        for topic, of_topic in (row["lag"] or {}).items()
+        for number, records in enumerate(of_topic)
+        if records
+    ]
+    return [
+        (-records, f"{topic}-{number}", owner.get((topic, number), units.MISSING))
+        for records, topic, number in sorted(lags)[:_MOST_LAGGING]
+    ]
 
 
 def _lag_in_words(row: Mapping[str, Any]) -> str:
@@ -282,21 +321,33 @@ def _lag_in_words(row: Mapping[str, Any]) -> str:
     return f"{known}, {units.plural(without, 'partition')} without a commit"
 
 
-def _named(member: Mapping[str, Any]) -> str:
-    return clipped(member["instance_id"] or member["client_id"] or member["id"], _NAME)
+def member_names(members: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """A short name of each member by its id: the instance id or the client id; where several
+    members would have the same one, with the beginning of what their ids add to it."""
+    named = {one["id"]: one["instance_id"] or one["client_id"] or one["id"] for one in members}
+    often = Counter(clipped(name, _NAME) for name in named.values())
+    return {
+        member: name
+        if often[name := clipped(full, _NAME)] == 1
+        else f"{clipped(full, _NAME - 9)} {member.removeprefix(f'{full}-')[:8]}"
+        for member, full in named.items()
+    }
 
 
 def _members(
-    members: Iterable[Mapping[str, Any]], lag: Mapping[str, Sequence[int | None]]
+    members: Iterable[Mapping[str, Any]],
+    names: Mapping[str, str],
+    lag: Mapping[str, Sequence[int | None]],
 ) -> Table:
-    """``lag``: records, or None where unknown, of each partition of each topic."""
+    """``names`` by member id; ``lag``: records, or None where unknown, of each partition of each
+    topic."""
     table = _table("member", "host", "rack", load="right", lag="right")
     table.add_column("partitions")
     for member in members:
         owned = member["owned"]
         known = [records for pair in owned if (records := _lag_of(lag, *pair)) is not None]
         table.add_row(
-            Text(_named(member)),
+            Text(names[member["id"]]),
             Text(member["host"]),
             Text(member["rack"] or units.MISSING),
             units.count(len(owned)),

@@ -10,46 +10,7 @@ pytest.importorskip("kafka")
 
 from partage.live.admin.groups import LiveGroup, read_groups
 from partage.testing import FakeCluster
-
-
-def member(number: int, topics: dict[str, list[int]], **other: Any) -> dict[str, Any]:
-    """A classic member that subscribes to topics and owns partitions of them, as Kafka describes
-    it."""
-    owned = [{"topic": topic, "partitions": numbers} for topic, numbers in topics.items()]
-    return {
-        "member_id": f"app-{number}{number}{number}{number}-uuid",
-        "client_id": "app",
-        "client_host": "/10.0.0.1",
-        "group_instance_id": None,
-        "member_metadata": {"topics": list(topics), "rack_id": None},
-        "member_assignment": {"assigned_partitions": owned},
-        **other,
-    }
-
-
-def of_groups(cluster: FakeCluster, groups: dict[str, dict[str, Any]]) -> None:
-    """Have the cluster list and describe these groups: a type, a state, an assignor, members."""
-    admin: Any = cluster.admin
-    admin.list_groups = lambda: [
-        {
-            "group_id": name,
-            "group_state": group.get("state", "Stable"),
-            "group_type": group.get("type", "classic"),
-            "protocol_type": "consumer",
-        }
-        for name, group in groups.items()
-    ]
-    admin.describe_groups = lambda names: {
-        name: {
-            "protocol_data": groups[name].get("assignor", "range"),
-            "members": groups[name].get("members", []),
-        }
-        for name in names
-    }
-
-
-def cluster_of(topics: dict[str, int]) -> FakeCluster:
-    return FakeCluster({(t, n): (1,) for t, count in topics.items() for n in range(count)}, [1])
+from tests.live.described_groups import cluster_of, member, of_groups
 
 
 def read(cluster: FakeCluster) -> tuple[tuple[LiveGroup, ...], list[str]]:
@@ -106,3 +67,12 @@ def test_offsets_beyond_the_end_are_a_warning() -> None:
         "group g: 4 committed offsets beyond the end of the log, as after a topic was created "
         "again, lag counted as 0: t-1 by 1,000, t-2 by 2,000, t-3 by 3,000 and 1 more"
     ]
+
+
+def test_an_empty_rack_is_none() -> None:
+    """librdkafka sends one without ``client.rack``."""
+    cluster = cluster_of({"t": 1})
+    metadata = {"topics": ["t"], "rack_id": ""}
+    of_groups(cluster, {"g": {"members": [member(1, {"t": [0]}, member_metadata=metadata)]}})
+    (group,), _ = read(cluster)
+    assert group.to_json()["members"][0]["rack"] is None

@@ -22,6 +22,7 @@ from partage.consumers.assign import assign
 from partage.consumers.assignment import Assignment
 from partage.errors import InputError
 from partage.group import Group, Member
+from partage.group.model import NO_MEMBER
 from partage.live.admin.connection import ask_together_or_singly, chunks, describe_error
 from partage.live.admin.newer_group_describe import REQUESTS, describe_newer_groups
 from partage.units import listed, plural
@@ -104,6 +105,28 @@ class LiveGroup:
             return assign(group, self.exact_assignor)
         return assign(group, "sticky", racks_first=self.racks_first, max_skew=self.max_skew)
 
+    @property
+    def co_partitioning_lost(self) -> tuple[str, ...]:
+        """Topics of which range gives partitions of the same number to one member, as joins need,
+        and ``exact`` does not. Empty for other assignors."""
+        exact = self.exact
+        if exact is None or self.assignor != "range":
+            return ()
+        group = exact.group
+        together: dict[bytes, list[int]] = {}
+        rows = [slice(*group.offset[at : at + 2].tolist()) for at in range(len(group.names))]
+        for at, of_topic in enumerate(rows):
+            owners = group.owner[of_topic]
+            if not (owners == NO_MEMBER).any():
+                together.setdefault(owners.tobytes(), []).append(at)
+        lost = [
+            group.names[at]
+            for topics in together.values()
+            if len({exact.target[rows[at]].tobytes() for at in topics}) > 1
+            for at in topics
+        ]
+        return tuple(sorted(lost))
+
     def to_json(self) -> dict[str, Any]:
         """The group in a snapshot and in ``partage groups --json``."""
         return {
@@ -149,6 +172,7 @@ class LiveGroup:
                 "loads": [int(exact.loads.min()), int(exact.loads.max())],
                 "moves": exact.moves,
                 "assignment": found["assignment"],
+                "co_partitioning_lost": list(self.co_partitioning_lost),
                 **reads,
             },
         }
@@ -268,7 +292,7 @@ def _member(described: dict[str, Any]) -> LiveMember:
         client_id=described["client_id"],
         host=described["client_host"].removeprefix("/"),
         instance_id=described.get("group_instance_id"),
-        rack=subscribed.get("rack_id"),
+        rack=subscribed.get("rack_id") or None,  # librdkafka sends an empty text
         topics=tuple(sorted(subscribed.get("topics") or ())),
         owned=tuple(
             sorted(

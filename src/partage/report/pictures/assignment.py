@@ -5,6 +5,8 @@ Filled: kept; bold border: gained; dashed: given up.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from partage.consumers.assignment import Assignment
 from partage.report import units
 from partage.report.pictures.shapes import (
@@ -31,10 +33,15 @@ _GREY = "#6b7885"
 
 
 def assignment_svg(
-    found: Assignment, assignor: str, title: str | None = None, *, inline: bool = False
+    found: Assignment,
+    assignor: str,
+    title: str | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    inline: bool = False,
 ) -> str:
     """One round: what each member keeps, gains and gives up; ``title``: in place of the number of
-    moves; ``inline``: an element of a page."""
+    moves; ``names``: shorter names of members, by id; ``inline``: an element of a page."""
     group = found.group
     title = title or f"{assignor}: {units.plural(found.moves, 'move')}"
     claims = [set[int]() for _ in group.members]
@@ -44,7 +51,7 @@ def assignment_svg(
     shapes: list[Shape] = []
     y = 58
     for i, one in enumerate(group.members[:MANY]):
-        shapes.append(Label(LEFT - 10, y + 17, one.id, anchor="end"))
+        shapes.append(Label(LEFT - 10, y + 17, (names or {}).get(one.id, one.id), anchor="end"))
         boxes, height = _member(found, i, claims[i], colours, y)
         shapes += boxes
         y += height
