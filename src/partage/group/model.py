@@ -45,7 +45,7 @@ class Group:
     """Topics with their partition counts, and members. The constructor validates them and raises
     InputError.
 
-    - ``topics``: partitions by name; ``members`` in any order, ids are unique
+    - ``topics``: partitions by name; ``members`` in any order, ids and instance ids are unique
     - ``racks``: by topic, for each partition the racks of its replicas
     - ``weights``: by topic, a whole number from 0 per partition (lag, bytes)
     - ``byte_rates``: the weights are bytes per 1,000 seconds
@@ -91,6 +91,16 @@ class Group:
         for one, other in pairwise(ordered):
             if one.id == other.id:
                 raise InputError(self.where, f"members: {one.id!r} is listed twice")
+        static: dict[str, str] = {}
+        for member in ordered:
+            if not member.instance_id:
+                continue
+            if (other_id := static.setdefault(member.instance_id, member.id)) != member.id:
+                raise InputError(
+                    self.where,
+                    f"members: {other_id!r} and {member.id!r} have the instance id "
+                    f"{member.instance_id!r}: Kafka fences one of them, expected different ones",
+                )
         names = tuple(sorted(self.topics))
         object.__setattr__(self, "topics", {name: self.topics[name] for name in names})
         object.__setattr__(self, "members", ordered)
