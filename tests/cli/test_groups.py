@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -68,6 +70,26 @@ def test_assign_shows_what_each_member_keeps_gains_and_revokes(
     assert "Idle: C2" in ended.out
     assert "! subscriptions to topics that are not listed are ignored: nothing" in ended.out
     assert max(map(cell_len, ended.out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "shown"),
+    [
+        (("assign", "-", "--assignor", "sticky"), "two-topics", "sticky: 4 partitions, 3 members"),
+        (("simulate", "-", "--assignor", "sticky"), "crash-scenario", "sticky, eager: 2 rounds"),
+    ],
+)
+def test_standard_input(words: tuple[str, ...], file: str, shown: str) -> None:
+    """It cannot be read again, so no next command is suggested."""
+
+    def end(text: str) -> Any:
+        command = [sys.executable, "-m", "partage", *words]
+        return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+    ended = end(Path(bundled(file)).read_text(encoding="utf-8"))
+    assert (ended.returncode, shown in ended.stdout, "Next:" in ended.stdout) == (0, True, False)
+    ended = end('{"topics": {}}')
+    assert (ended.returncode, "standard input: members: missing" in ended.stderr) == (2, True)
 
 
 LAGS = """
@@ -309,7 +331,7 @@ def test_members_that_are_rejected_are_shown(run: Run) -> None:
             "empty.json: not the output of kafka-consumer-groups.sh",
         ),
         (("simulate", "none.json", "--assignor", "range"), "none.json: no such file"),
-        (("simulate", "group.json", "--assignor", "range"), "members[0].owned: unknown key"),
+        (("simulate", "group.json", "--assignor", "range"), "group.json: until: missing"),
         (("simulate", "empty.json", "--assignor", "range"), "empty.json: is empty"),
         (("simulate", "good.json", "--assignor", "x"), "--assignor x: expected one of range"),
         (
@@ -322,8 +344,7 @@ def test_members_that_are_rejected_are_shown(run: Run) -> None:
 def test_bad_input(
     run: Run, group: str, tmp_path: Path, arguments: tuple[str, ...], problem: str
 ) -> None:
-    value = {"topics": GROUP["topics"], "members": GROUP["members"], "until": 10}
-    (tmp_path / group).write_text(json.dumps(value if "simulate" in arguments else GROUP))
+    assert group == "group.json"
     (tmp_path / "empty.json").write_text("")
     good = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t"]}], "until": 10}
     (tmp_path / "good.json").write_text(json.dumps(good))

@@ -165,6 +165,54 @@ def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
             admin.delete_topics(["typed"])
 
 
+def test_a_group_as_a_file(run: Run, answered_by: Callable[[Any], None], tmp_path: Path) -> None:
+    """assign finds the same for it, simulate plays it when it has an end, and it is written again
+    only while it is not edited."""
+    cluster = cluster_of({"t": 4})
+    cluster.racks = {1: "a"}
+    metadata = {"topics": ["t"], "rack_id": "a"}
+    members = [
+        member(1, {"t": [0, 1, 2]}, member_metadata=metadata, group_instance_id="seat-1"),
+        member(2, {"t": [3]}),
+    ]
+    of_groups(cluster, {"billing": {"members": members}, "left": {}})
+    answered_by(cluster)
+    words = ("groups", "billing", "--bootstrap-server", "h:1", "-o", "g.json")
+    exact = run(*words, "--json").json["groups"][0]["exact"]
+    text = (tmp_path / "g.json").read_text(encoding="utf-8")
+    value = json.loads(text)
+    assert value["topics"] == {"t": 4}
+    assert value["racks"] == {"t": [["a"]] * 4}
+    assert value["members"][0] == {
+        "id": "app-1111",
+        "topics": ["t"],
+        "owned": [["t", 0], ["t", 1], ["t", 2]],
+        "generation": 0,
+        "instance_id": "seat-1",
+        "rack": "a",
+    }
+    found = run("assign", "g.json", "--assignor", "sticky", "--json").json
+    assert (found["assignment"], found["moves"]) == (exact["assignment"], exact["moves"])
+    again = run(*words)
+    assert again.out.endswith("Written: g.json   Next: partage assign g.json --assignor sticky\n")
+    assert (tmp_path / "g.json").read_text(encoding="utf-8") == text
+
+    (tmp_path / "g.json").write_text(json.dumps({**value, "until": 60}), encoding="utf-8")
+    played = run("simulate", "g.json", "--assignor", "cooperative-sticky", "--json").json
+    assert [len(one) for one in played["rounds"][-1]["assignment"].values()] == [2, 2]
+    assert "g.json: was changed since partage wrote it" in run(*words).err
+
+    for arguments, problem in (
+        (("-o", "all.json"), "partage: --out: writes one group: name a GROUP\n"),
+        (
+            ("left", "-o", "left.json"),
+            "partage: group left: cannot be written: classic, Stable, no subscriptions\n",
+        ),
+    ):
+        ended = run("groups", *arguments, "--bootstrap-server", "h:1")
+        assert (ended.code, ended.err) == (2, problem)
+
+
 def test_a_group_with_its_lags(
     run: Run, answered_by: Callable[[Any], None], tmp_path: Path
 ) -> None:

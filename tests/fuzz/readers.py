@@ -653,7 +653,7 @@ READERS: tuple[Reader, ...] = (
             _assign("group.json", "failover"),
             command("assign", "group.json", "--assignor", "sticky"),
         ),
-        ("group.formats",),
+        ("group.formats", "cli.group_commands"),
         ("group GROUP",),
     ),
     Reader(

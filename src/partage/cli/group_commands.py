@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -26,7 +26,10 @@ from partage.cli.loads import From, Rate, To, profile_of
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from partage.consumers.scenario import Scenario
     from partage.group import Group
+
+    _Input = TypeVar("_Input", Group, Scenario)
 
 AssignorOption = Annotated[
     str,
@@ -51,7 +54,10 @@ KAFKA_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 def assign(
     group: Annotated[
-        str, typer.Argument(metavar="GROUP", help="Topics and members as JSON; .gz too.")
+        str,
+        typer.Argument(
+            metavar="GROUP", help="Topics and members as JSON; .gz too; - reads standard input."
+        ),
     ],
     assignor: AssignorOption,
     mode: Mode = None,
@@ -105,7 +111,7 @@ def assign(
 
     _check_weight_options(lag, profile, of_group, weight_by, bool(since or until or rate != "mean"))
     output.check_files(picture=picture, report=report)
-    given = Group.read(group)
+    given = _from_input(group, Group)
     weights = "--lag" if lag is not None else "--profile" if profile is not None else None
     if weights and not (find_assignor(assignor, protocol).by_weight or given.has_racks):
         problem = f"{assignor} does not use weights: choose weighted or lag, or add racks to GROUP"
@@ -133,10 +139,21 @@ def assign(
     console = output.console()
     show(console)
     other = {"sticky": "java", "cooperative-sticky": "java", "uniform": "optimal"}.get(assignor)
-    if other is not None and not racks_first:  # suggest the mode that is not the default
+    # suggest the mode that is not the default; standard input has been read
+    if other is not None and not racks_first and group != "-":
         more = () if mode == other else ("--mode", other)
         this = next_step.same_call("assign", without=("mode",), more=more)
         next_step.show(console, *this)
+
+
+def _from_input(path: str, kind: type[_Input]) -> _Input:
+    """A group or scenario in a file, or in standard input for ``-``. Raises InputError."""
+    from partage.files import parse_json, read_text
+
+    if path != "-":
+        return kind.read(path)
+    where = "standard input"
+    return kind.from_json(parse_json(read_text("/dev/stdin"), where), where)
 
 
 def _check_weight_options(
@@ -187,7 +204,10 @@ def _weighted(
 def simulate(
     scenario: Annotated[
         str,
-        typer.Argument(metavar="SCENARIO", help="What the members do over time, as JSON; .gz too."),
+        typer.Argument(
+            metavar="SCENARIO",
+            help="What the members do over time, as JSON; .gz too; - reads standard input.",
+        ),
     ],
     assignor: Annotated[
         str | None,
@@ -238,6 +258,7 @@ def simulate(
         partage simulate scenario.json --assignor sticky --protocol cooperative
         partage simulate scenario.json --protocol consumer
     """
+    from partage.consumers.scenario import Scenario
     from partage.consumers.simulation import simulate as run_simulation
     from partage.errors import InputError
     from partage.report.group_tables import print_simulation
@@ -249,7 +270,7 @@ def simulate(
     if client_log and json:
         raise InputError("--client-log", "cannot be combined with --json")
     names = [name.strip() for name in assignor.split(",")] if assignor is not None else []
-    found = run_simulation(scenario, names, protocol, mode)
+    found = run_simulation(_from_input(scenario, Scenario), names, protocol, mode)
 
     def show(console: Console) -> None:
         print_simulation(found, console, by, intervals)
@@ -270,10 +291,11 @@ def simulate(
     else:
         console = output.console()
         show(console)
-        # tasks of Streams and Connect have one assignor
-        compared = () if found.assignor in ("streams", "connect") else ("assignor",)
-        this = next_step.same_call("what-if", "churn", without=(*compared, "protocol"))
-        next_step.show(console, *this)
+        if scenario != "-":
+            # tasks of Streams and Connect have one assignor
+            compared = () if found.assignor in ("streams", "connect") else ("assignor",)
+            this = next_step.same_call("what-if", "churn", without=(*compared, "protocol"))
+            next_step.show(console, *this)
     raise typer.Exit(1 if found.violations or found.refused else 0)
 
 

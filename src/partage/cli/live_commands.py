@@ -23,6 +23,7 @@ from partage.cli.loads import profile_of
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from partage.live.admin.groups import LiveGroup
     from partage.measured_loads.rates import MeasuredRates
 
 
@@ -151,6 +152,15 @@ def groups(
             metavar="DIR", help="Show bytes read across racks, by the rates of partage profile."
         ),
     ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write GROUP as a file for partage assign and simulate.",
+        ),
+    ] = None,
     report: ResultPage = None,
     json: Json = False,
 ) -> None:
@@ -160,23 +170,22 @@ def groups(
 
         partage groups --bootstrap-server localhost:9092
         partage groups billing --bootstrap-server localhost:9092
+        partage groups billing --bootstrap-server localhost:9092 -o billing.json
         partage groups billing --racks-first --max-skew 20% --profile profile/
     """
     from partage.errors import InputError
     from partage.live.admin.connection import Connection
     from partage.live.admin.groups import read_groups
     from partage.live.admin.permissions import acl_to_see_all_topics, missing_acls
-    from partage.report.group_tables import print_assignment
-    from partage.report.live_tables import (
-        furthest_behind,
-        member_names,
-        print_group,
-        print_groups,
-    )
+    from partage.outputs import check_file, json_with_checksum, write_file
+    from partage.report.live_tables import furthest_behind, print_group, print_groups
     from partage.report.printing import remark
-    from partage.units import listed
 
     output.check_files(report=report)
+    if out is not None:
+        if name is None:
+            raise InputError("out", "writes one group: name a GROUP")
+        check_file(out, "out")
     if max_skew is not None and not racks_first:
         raise InputError("max_skew", "needs `racks_first`")
     measured = profile_of(profile, None, None, "mean")
@@ -208,26 +217,41 @@ def groups(
             print_groups(rows, console)
         for group, row in zip(found, rows, strict=True) if name is not None else ():
             print_group(row, console)
-            exact = group.exact
-            if exact is not None:
-                console.print("\nThe exact assignment, starting from this one:", highlight=False)
-                names = member_names(row["members"])
-                print_assignment(exact, group.exact_assignor, console, names)
-                if lost := group.co_partitioning_lost:
-                    remark(
-                        f"range gives partitions of the same number of {listed(lost, 3)} to one "
-                        "member, as joins need; the exact assignment does not",
-                        console,
-                    )
+            _show_exact(group, row, console)
         for warning in warnings:
             remark(warning, console)
 
     output.write_page(report, "groups", show)
+    if out is not None:
+        write_file(out, json_with_checksum(found[0].to_group_file(), indent=1))
     if json:
         output.print_json({"groups": rows, "warnings": warnings})
         return
     console = output.console()
     show(console)
-    if name is None and found:
+    if out is not None:
+        assignor = "share" if found[0].kind == "share" else found[0].exact_assignor
+        next_step.show(console, "assign", out, "--assignor", assignor, written=out)
+    elif name is None and found:
         behind = furthest_behind(rows)["group"]
         next_step.show(console, "groups", behind, *next_step.cluster_options("groups"))
+
+
+def _show_exact(group: LiveGroup, row: dict[str, Any], console: Console) -> None:
+    """Print the exact assignment of a group, if it has one, and what range would lose by it."""
+    from partage.report.group_tables import print_assignment
+    from partage.report.live_tables import member_names
+    from partage.report.printing import remark
+    from partage.units import listed
+
+    exact = group.exact
+    if exact is None:
+        return
+    console.print("\nThe exact assignment, starting from this one:", highlight=False)
+    print_assignment(exact, group.exact_assignor, console, member_names(row["members"]))
+    if lost := group.co_partitioning_lost:
+        remark(
+            f"range gives partitions of the same number of {listed(lost, 3)} to one member, as "
+            "joins need; the exact assignment does not",
+            console,
+        )

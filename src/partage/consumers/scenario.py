@@ -247,6 +247,9 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
     config: dict[str, Any] | None = None
     user_data: Base64 | None = None
     restarts: list[_RestartEntry] | None = None
+    # of a GROUP.json: members join without partitions
+    owned: list[Any] | None = None
+    generation: Int32 | None = None
 
 
 class _StepEntry(Struct, forbid_unknown_fields=True):
@@ -290,6 +293,11 @@ class _ScenarioFile(Struct, forbid_unknown_fields=True):
     steps: list[_StepEntry] | None = None
     topic_changes: list[_TopicChangeEntry] | None = None
     metadata_max_age: _Number | None = None
+    checksum: Text | None = None
+
+
+_IGNORED = ("checksum", "owned")
+"""Fields of a GROUP.json that do not count, besides the members' ``generation``."""
 
 
 def _scenario(file: _ScenarioFile, where: str) -> Scenario:
@@ -371,6 +379,7 @@ def _members(file: _ScenarioFile, where: str) -> list[ScenarioMember]:
         _check_protocols(entry, f"{where}: members[{at}]")
         given["instance_id"] = entry.instance_id or None
         given["assignors"] = tuple(entry.assignors or ())
+        given.pop("generation", None)
         restarts = given.pop("restarts", ())
         member = ScenarioMember(**given)
         if member.ends_at < member.joins_at:
@@ -428,6 +437,8 @@ def _check_protocols(entry: _MemberEntry, where: str) -> None:
 
 
 def _given(entry: Struct) -> dict[str, Any]:
-    """The fields that are not null: the others have their defaults."""
+    """The fields that are not null and count: the others have their defaults."""
     fields = {name: getattr(entry, name) for name in entry.__struct_fields__}
-    return {name: value for name, value in fields.items() if value is not None}
+    return {
+        name: value for name, value in fields.items() if value is not None and name not in _IGNORED
+    }

@@ -48,6 +48,7 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
 class _GroupFile(Struct, forbid_unknown_fields=True):
     topics: dict[TopicName, Count]
     members: list[_MemberEntry]
+    checksum: Text | None = None  # of partage's own file, which may have been edited
     racks: dict[str, list[list[Text]]] | None = None
     weights: dict[str, list[int]] | None = None
     streams: dict[str, Any] | None = None

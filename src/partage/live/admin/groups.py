@@ -78,13 +78,13 @@ class LiveGroup:
         return "failover" if self.assignor == "failover" else "sticky"
 
     @cached_property
-    def exact(self) -> Assignment | None:
-        """What partage would assign now; None without members or topics, and for share and Streams
-        groups."""
+    def group(self) -> Group | None:
+        """The group as assignors see it, with the partitions that members own now; None without
+        members or topics, and for Streams groups, whose topologies are not part of it."""
         members = self.members or ()
-        if not members or not self.topics or self.kind not in ("classic", "consumer"):
+        if not members or not self.topics or self.kind == "streams":
             return None
-        group = Group(
+        return Group(
             {topic: len(racks) for topic, racks in self.topics.items()},
             [
                 Member(
@@ -99,6 +99,14 @@ class LiveGroup:
             ],
             racks=self.topics if any(member.rack for member in members) else None,
         )
+
+    @cached_property
+    def exact(self) -> Assignment | None:
+        """What partage would assign now; None without members or topics, and for share and Streams
+        groups."""
+        group = self.group
+        if group is None or self.kind == "share":
+            return None
         if self.bytes_in is not None and self.topics.keys() & self.bytes_in.keys():
             group = group.with_weights(self.bytes_in, byte_rates=True, where="rates")
         if self.exact_assignor != "sticky":
@@ -126,6 +134,28 @@ class LiveGroup:
             for at in topics
         ]
         return tuple(sorted(lost))
+
+    def to_group_file(self) -> dict[str, Any]:
+        """The content of a GROUP.json. Raises InputError for a group without one."""
+        group = self.group
+        if group is None:
+            why = "its topology is not read" if self.kind == "streams" else "no subscriptions"
+            raise InputError(
+                f"group {self.name}", f"cannot be written: {self.kind}, {self.state}, {why}"
+            )
+        members = [
+            {
+                "id": member.id,
+                "topics": list(member.topics),
+                "owned": [list(pair) for pair in member.owned],
+                "generation": member.generation,
+                "instance_id": member.instance_id,
+                "rack": member.rack,
+            }
+            for member in group.members
+        ]
+        racks = {} if group.racks is None else {"racks": group.racks}
+        return {"topics": group.topics, "members": members, **racks}
 
     def to_json(self) -> dict[str, Any]:
         """The group in a snapshot and in ``partage groups --json``."""
