@@ -72,6 +72,11 @@ def test_messages_about_groups_are_ignored(tmp_path: Path) -> None:
     assert read_lags(path, "archive") == {"orders": {3: 20}}
 
 
+def test_members_without_partitions_are_ignored(tmp_path: Path) -> None:
+    idle = f"billing         {'-               ' * 5}app-2 /127.0.0.1      app\n"
+    assert read_lags(written(tmp_path, PRINTED + idle)) == LAGS
+
+
 def test_offset_beyond_the_end(tmp_path: Path) -> None:
     path = written(tmp_path, PRINTED.replace("20              app", "-30             app"))
     assert read_lags(path)["orders"][3] == 0

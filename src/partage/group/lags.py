@@ -16,6 +16,7 @@ from partage.errors import InputError
 from partage.files import read_text
 from partage.group.model import MAX_WEIGHT
 from partage.kafka_names import TOPIC_RULE, is_topic
+from partage.units import MAX_COUNT
 
 Lags = dict[str, dict[int, int]]
 
@@ -45,16 +46,18 @@ def read_lags(path: str | os.PathLike[str], group: str | None = None) -> Lags:
             continue
         row = dict(zip(names, values, strict=False))
         _check_columns(row, where, number)
+        if row["PARTITION"] == "-":  # a member without partitions
+            continue
         if not is_topic(row["TOPIC"]):
             raise InputError(where, f"line {number}: topic {row['TOPIC']!r}: expected {TOPIC_RULE}")
         lags = by_group.setdefault(line[:start].strip(), {}).setdefault(row["TOPIC"], {})
-        partition = _count(row["PARTITION"], where, number, "partition")
+        partition = _count(row["PARTITION"], where, number, "partition", MAX_COUNT)
         lag = row["LOG-END-OFFSET"] if row["LAG"] == "-" else row["LAG"]
         if partition in lags:
             raise InputError(where, f"line {number}: {row['TOPIC']}-{partition} is listed twice")
         if lag != "-":
             beyond = re.fullmatch(r"-\d+", lag)
-            lags[partition] = 0 if beyond else _count(lag, where, number, "lag")
+            lags[partition] = 0 if beyond else _count(lag, where, number, "lag", MAX_WEIGHT)
     if not by_group:
         raise InputError(
             where, "not the output of kafka-consumer-groups.sh --describe: no lags found"
@@ -72,10 +75,8 @@ def _check_columns(found: Container[str], where: str, line: int) -> None:
         raise InputError(where, f"line {line}: columns missing: {', '.join(missing)}")
 
 
-def _count(text: str, where: str, line: int, what: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MAX_WEIGHT:
-        raise InputError(
-            where,
-            f"line {line}: {what} {text!r}: expected a whole number from 0 to {MAX_WEIGHT}",
-        )
+def _count(text: str, where: str, line: int, what: str, most: int) -> int:
+    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > most:
+        expected = f"expected a whole number from 0 to {most}"
+        raise InputError(where, f"line {line}: {what} {text!r}: {expected}")
     return int(text)
