@@ -66,6 +66,15 @@ class Group:
     weight_warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_topics()
+        ordered = self._checked_members()
+        names = tuple(sorted(self.topics))
+        object.__setattr__(self, "topics", {name: self.topics[name] for name in names})
+        object.__setattr__(self, "members", ordered)
+        for name in ("racks", "weights"):
+            self._check_columns(name)
+
+    def _check_topics(self) -> None:
         if not isinstance(self.topics, Mapping):
             raise InputError(self.where, "topics: expected numbers of partitions by name")
         for topic, count in self.topics.items():
@@ -79,6 +88,9 @@ class Group:
                 )
         if sum(self.topics.values()) > MAX_PARTITIONS:
             raise InputError(self.where, f"topics: more than {MAX_PARTITIONS} partitions")
+
+    def _checked_members(self) -> tuple[Member, ...]:
+        """The members by id."""
         if not self.members:
             raise InputError(self.where, "members: a group needs at least one")
         for member in self.members:
@@ -101,11 +113,7 @@ class Group:
                     f"members: {other_id!r} and {member.id!r} have the instance id "
                     f"{member.instance_id!r}: Kafka fences one of them, expected different ones",
                 )
-        names = tuple(sorted(self.topics))
-        object.__setattr__(self, "topics", {name: self.topics[name] for name in names})
-        object.__setattr__(self, "members", ordered)
-        for name in ("racks", "weights"):
-            self._check_columns(name)
+        return ordered
 
     def _check_columns(self, name: str) -> None:
         columns = getattr(self, name)
