@@ -89,6 +89,9 @@ def test_profile(run: Run, spark: Any, tmp_path: Path) -> None:
     text = run("profile", records, "-o", "prof", "--cluster", "cluster.json", "--overwrite")
     assert text.code == 0
     assert max(map(len, text.out.splitlines())) <= 100
+    # all records are in one window: no partition's rate differs from its peak
+    (row,) = (line.split() for line in text.out.splitlines() if line.startswith("t "))
+    assert row[5] == row[6] == "12.1"
     figures = run("plan", "cluster.json", "--profile", "prof", "--leaders", "rate", "--json").json
     assert figures["bytes_moved"] is not None
 

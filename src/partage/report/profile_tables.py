@@ -76,7 +76,7 @@ def _lost_lines(about: Mapping[str, Any]) -> Iterator[str]:
 def _print_topics(profile: Profile, console: Console) -> None:
     of_topic = [profile.topic == t for t in range(len(profile.topics))]
     rates = [float(profile.bytes_per_second[rows].sum()) for rows in of_topic]
-    peaks = [float(profile.peak_bytes_per_second[rows].max()) for rows in of_topic]
+    peaks = [float(profile.peak_bytes_per_second[rows].sum()) for rows in of_topic]
     rate_divisor, rate_unit = units.common_rate(max(rates))
     peak_divisor, peak_unit = units.common_rate(max(peaks))
     hottest = {key.topic: key for key in profile.hot_keys(1)}
@@ -106,9 +106,8 @@ def _print_topics(profile: Profile, console: Console) -> None:
     whole = printing.fits(console, both)
     for table in (both,) if whole else (loads, keys):
         printing.print_fitting(console, table)
-    printing.note(
-        console, "peak: rate of the fullest window; skew: bytes of the fullest partition / mean"
-    )
+    printing.note(console, "rate and peak: each partition's mean and fullest window, added up")
+    printing.note(console, "skew: bytes of the fullest partition / mean of the topic's partitions")
 
 
 def _of_topics(*names: str) -> Table:
