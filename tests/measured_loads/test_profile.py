@@ -29,6 +29,15 @@ from tests.measured_loads.conftest import (
     add,
 )
 
+FAR = {
+    "topic": "a",
+    "records": 1,
+    "first": "2026-01-01T00:00Z",
+    "last": "2099-12-01T00:00Z",
+    "from": "2026-01-01T00:00Z",
+    "to": "2026-01-01T04:00Z",
+}
+
 
 def _cluster(*partitions: tuple[str, int]) -> Cluster:
     return Cluster.from_json(
@@ -200,6 +209,28 @@ def test_a_plan_takes_sizes_that_are_missing(write: Write) -> None:
     )
 
 
+def test_a_plan_warns_of_rates_that_far_records_make_too_low(write: Write) -> None:
+    directory = write({"far_records": [FAR]})
+    add(directory, "windows", WINDOWS)
+    profile, cluster = Profile.read(directory), _cluster(("a", 2), ("a", 10), ("b", 0))
+
+    def warned(own: Profile) -> bool:
+        warnings = partage.plan(cluster, profile=own, leaders="rate").document()["warnings"]
+        return any("far from all others" in line for line in warnings)
+
+    plan = partage.plan(cluster, profile=profile, leaders="rate")
+    warning = (
+        "topic a: 1 record is far from all others in time (its last record is of "
+        "2099-12-01T00:00Z), and its mean rate is over all that time: leave those out with --from "
+        "and --to, or plan with --rate peak"
+    )
+    assert warning in plan.document()["warnings"]
+    assert not warned(profile.over(rate="peak"))
+    assert warned(profile.over(Period.of("2026-01-01T01:00")))
+    assert not warned(profile.over(Period.of(None, "2026-01-01T03:00")))
+    assert not warned(profile.over(Period.of("2026-01-01T01:00"), "peak"))
+
+
 def test_sizes_ahead_need_sizes(write: Write) -> None:
     with pytest.raises(InputError, match=r"^horizon: .* has no log-dir sizes"):
         partage.plan(_cluster(("a", 2)), profile=Profile.read(write()).ahead(1))
@@ -296,6 +327,8 @@ def test_keys_as_text(key: bytes, shown: str) -> None:
         ({"to": 3}, "to: expected text or null, got 3"),
         ({"outside": "many"}, 'outside: expected a whole number from 0, got "many"'),
         ({"outside": 1.5}, "outside: expected a whole number from 0, got 1.5"),
+        ({"far_records": [{**FAR, "records": -1}]}, r"far_records\[0\]"),
+        ({"far_records": [{**FAR, "last": "noon"}]}, "far_records: expected a time"),
     ],
 )
 def test_a_bad_marker_is_refused(write: Write, about: dict[str, Any], problem: str) -> None:

@@ -39,3 +39,19 @@ def test_the_bounds_of_estimates() -> None:
         "(four standard errors)",
         "distinct keys are within 8 % (four standard errors)",
     ]
+
+
+def test_far_records_are_named_with_what_to_do() -> None:
+    first, last = "1970-01-01T00:00:01Z", "2099-12-01T00:00Z"
+    since, until = "2026-01-01T00:00Z", "2026-01-02T00:00Z"
+    row = {"records": 2, "first": first, "last": last, "from": since, "to": until}
+    console = Console(width=400)
+    with console.capture() as capture:
+        print_notes({**NONE, "far_records": [{**row, "topic": f"t{n}"} for n in range(5)]}, console)
+    lines = capture.get().splitlines()
+    assert lines[0] == (
+        f"topic t0: 2 records are far from all others in time (its first record is of {first}, "
+        f"its last record is of {last}), and its mean rate is over all that time: measure with "
+        f"--from {since} --to {until}, or plan with --rate peak"
+    )
+    assert lines[3:] == ["likewise 2 more topics: t3, t4"]

@@ -48,7 +48,7 @@ def posed(
     if rates is not None:
         loads.insert(0, f"rates: {profile.rates}")
     problem.loads[:0] = loads
-    problem.warnings.extend(warnings + _measured_warnings(measured))
+    problem.warnings.extend(warnings + _measured_warnings(profile, measured))
     return _with_tiers(problem)
 
 
@@ -118,14 +118,18 @@ def _read(cluster: Cluster, bytes_out: npt.NDArray[np.float64]) -> tuple[Cluster
     return replace(cluster, bytes_out=np.where(known, bytes_out, own)), int(known.sum())
 
 
-def _measured_warnings(measured: Measured) -> list[str]:
-    found = []
+def _measured_warnings(profile: Profile, measured: Measured) -> list[str]:
     if measured.bytes_per_second is None:
         return []
+    found = [
+        f"{one}: leave those out with --from and --to, or plan with --rate peak"
+        for one in profile.far_records
+    ]
     for names, what in (
         (measured.not_measured, "without a record in the profile, rate 0"),
-        (measured.not_in_cluster, "of the profile are not in the cluster: ignored"),
+        (measured.not_in_cluster, "of the profile ignored: not in the cluster"),
     ):
         if names:
-            found.append(f"{len(names)} partitions {what} ({names[0]}{' …' if names[1:] else ''})")
+            number = plural(len(names), "partition")
+            found.append(f"{number} {what} ({names[0]}{' …' if names[1:] else ''})")
     return found

@@ -20,6 +20,15 @@ class _Totals(Struct):
     partitions: _Total
 
 
+class _FarRecords(Struct):
+    topic: str
+    records: _Total
+    first: str
+    last: str
+    since: str = field(name="from")
+    until: str = field(name="to")
+
+
 class Marker(Struct):
     """What a reader needs of it."""
 
@@ -29,3 +38,4 @@ class Marker(Struct):
     since: str | None = field(name="from", default=None)
     until: str | None = field(name="to", default=None)
     outside: _Total = 0
+    far_records: list[_FarRecords] = []

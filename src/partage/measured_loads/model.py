@@ -14,6 +14,7 @@ from partage.cluster import Cluster
 from partage.errors import InputError, shown
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.group.model import BYTE_RATE
+from partage.measured_loads.far_records import FarRecords, read_far_records
 from partage.measured_loads.files import MARKER, checked_marker, read_table
 from partage.measured_loads.keys import HotKey, shown_key
 from partage.measured_loads.places import Place, place_of
@@ -80,6 +81,8 @@ class Profile:
     rates: str = "the mean of all records"
     """What ``bytes_per_second`` is, in words."""
     horizon: float = 0
+    far_records: tuple[FarRecords, ...] = ()
+    """Topics whose ``bytes_per_second`` a few records make too low, far from all others in time."""
 
     @classmethod
     def read(cls, path: str | os.PathLike[str] | Place) -> Profile:
@@ -126,6 +129,7 @@ class Profile:
             topic=topic.astype(np.int64)[order],
             period=about["period"],
             outside=about["outside"],
+            far_records=read_far_records(about, place.shown(MARKER)),
             rates=f"the mean of all records {about['period']}".rstrip(),
             place=place,
             **{column: values[order] for column, values in columns.items()},
@@ -156,7 +160,8 @@ class Profile:
             if rate == "mean":
                 return self
             words = f"each partition's fullest window of {self.window_seconds} s {self.period}"
-            return replace(self, bytes_per_second=self.peak_bytes_per_second, rates=words.rstrip())
+            peak = self.peak_bytes_per_second
+            return replace(self, bytes_per_second=peak, rates=words.rstrip(), far_records=())
         windows = self._windows()
         length = self.window_seconds * 1000
         since, until = self._whole_windows(period, windows["window_start"])
@@ -172,6 +177,9 @@ class Profile:
             self,
             bytes_per_second=mean if rate == "mean" else peak,
             rates=f"the {rate} of {noun}, {Period(since, until)}",
+            far_records=tuple(
+                one for one in self.far_records if rate == "mean" and one.matters(period)
+            ),
         )
 
     def ahead(self, days: float) -> Profile:

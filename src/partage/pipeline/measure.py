@@ -224,8 +224,8 @@ def partitions(
 def figures(by_window: DataFrame) -> DataFrame:
     """``by_window`` → one row of totals.
 
-    records, bytes, topics, partitions, highest (the highest partition); rejected, outside and
-    in_seconds (rows, see ``with_uncounted``); outside_first, outside_last.
+    records, bytes, topics, partitions, highest (the highest partition), first, last; rejected,
+    outside and in_seconds (rows, see ``with_uncounted``); outside_first, outside_last.
     """
     counted = sf.col("topic").isNotNull()
     outside = ~counted & sf.col("partition").isNotNull()
@@ -246,6 +246,8 @@ def figures(by_window: DataFrame) -> DataFrame:
         sf.count_distinct("topic").alias("topics"),
         sf.count_if(counted).alias("partitions"),
         sf.max(sf.when(counted, sf.col("partition"))).alias("highest"),
+        sf.unix_millis(sf.min(sf.when(counted, sf.col("first")))).alias("first"),
+        sf.unix_millis(sf.max(sf.when(counted, sf.col("last")))).alias("last"),
         total(sf.col("partition").isNull(), "records").alias("rejected"),
         total(outside, "records").alias("outside"),
         total(counted, "in_seconds").alias("in_seconds"),

@@ -33,6 +33,7 @@ from partage.pipeline import approximate as approximation
 from partage.pipeline import measure, samples
 from partage.pipeline.cache import Cache
 from partage.pipeline.damaged import without_damaged
+from partage.pipeline.far_records import far_records
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
 from partage.pipeline.rows import RowType
@@ -203,8 +204,9 @@ def write_profile(
     top_keys, from and to (``period``), outside (valid rows not in the period), in_seconds (rows
     whose time is a number of seconds), damaged and damaged_files (number and first names), totals
     (records, bytes, rejected, topics, partitions), rejected (rows by source and reason, the most
-    frequent ones), approximate (bounds, if the profile is) and format. Raises InputError, and
-    PartageError for too many rejected rows.
+    frequent ones), far_records (topics with records far from all others in time), approximate
+    (bounds, if the profile is) and format. Raises InputError, and PartageError for too many
+    rejected rows.
     """
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
@@ -307,6 +309,9 @@ def measured(
                 rejected = cached(every_row, on_disk=True)
                 counted = rejected.transform(measure.reasons)
                 reasons = [row.asDict() for row in counted.collect()]
+            far = []
+            if windowed is not None and new_rows is None:
+                far = far_records(windowed, found[RECORDS], window, period)
         if max_rejected is not None and bad:
             read = bad + sum(own["records"] + own["outside"] for own in found.values())
             max_rejected.check(bad, read, f"{reasons[0]['reason']} ({reasons[0]['source']})")
@@ -344,7 +349,8 @@ def measured(
         outside = sum(own["outside"] for own in found.values())
         in_seconds = sum(own["in_seconds"] for own in found.values())
         about: dict[str, Any] = {"outside": outside, "in_seconds": in_seconds, "totals": totals}
-        about |= {"rejected": reasons, **bounds, **damaged_counted(reading.left_out)}
+        about |= {"rejected": reasons, "far_records": far}
+        about |= {**bounds, **damaged_counted(reading.left_out)}
         yield Measurement({**frames, "rejected": rejected}, about, good.get(RECORDS))
 
 

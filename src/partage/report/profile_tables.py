@@ -13,6 +13,7 @@ from rich.text import Text
 from partage.cluster import Cluster
 from partage.measured_loads import Profile
 from partage.measured_loads.damaged import damaged_line
+from partage.measured_loads.far_records import far_lines
 from partage.report import printing, units
 from partage.units import listed
 
@@ -55,7 +56,11 @@ def print_notes(about: Mapping[str, Any], console: Console) -> None:
         if bounds["share"]:
             line += f", shares of keys within {100 * bounds['share']:.1f} percentage points"
         console.print(f"{line} (four standard errors)", highlight=False)
-    lines = (damaged_line(about), *(_lost_lines(about) if "new_offsets" in about else ()))
+    lines = (
+        *far_lines(about.get("far_records", ())),
+        damaged_line(about),
+        *(_lost_lines(about) if "new_offsets" in about else ()),
+    )
     for line in filter(None, lines):
         console.print(Text(line))
 

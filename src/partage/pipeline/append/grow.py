@@ -39,6 +39,7 @@ from partage.pipeline.append.files import new_files
 from partage.pipeline.append.marks import Mark, New
 from partage.pipeline.append.tables import new_rows
 from partage.pipeline.cache import Cache
+from partage.pipeline.far_records import far_records
 from partage.pipeline.profile import Measurement, Paths, header, measured
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
@@ -187,7 +188,7 @@ def append_profile(
             tables.about = {
                 **head,
                 "sources": list(sources),
-                **_figures(found, grown, before),
+                **_figures(found, grown, before, window, period),
                 **about,
             }
             new.check()
@@ -256,7 +257,13 @@ def _grown(
     }
 
 
-def _figures(found: Measurement, grown: Mapping[str, DataFrame], before: Earlier) -> dict[str, Any]:
+def _figures(
+    found: Measurement,
+    grown: Mapping[str, DataFrame],
+    before: Earlier,
+    window: int,
+    period: Period,
+) -> dict[str, Any]:
     """The counts of all records for ``profile.json``."""
     windows = grown["windows"].withColumn("in_seconds", sf.lit(0))
     every = windows.transform(measure.figures).collect()[0].asDict()
@@ -267,6 +274,7 @@ def _figures(found: Measurement, grown: Mapping[str, DataFrame], before: Earlier
         **{n: before.count(n) + found.about[n] for n in ("outside", "in_seconds")},
         "totals": {**totals, "rejected": rejected},
         "rejected": [row.asDict() for row in reasons.collect()] if rejected else [],
+        "far_records": far_records(grown["windows"], every, window, period),
     }
 
 
