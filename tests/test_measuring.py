@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import partage
@@ -64,13 +65,17 @@ def test_keys_are_evaluated_for_one_count_or_several(spark: Any, records: Path) 
     ]
 
 
-def test_bad_options_are_refused_before_spark_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark must not start."""
+
     def start(*_: Any) -> None:
         raise AssertionError("Spark starts")
 
     monkeypatch.setattr(measuring, "_session", start)
+
+
+def test_bad_options_are_refused_before_spark_starts(no_spark: None, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="until"):
         partage.profile("records", until="noon")
     with pytest.raises(InputError, match="max_rejected"):
@@ -81,3 +86,24 @@ def test_bad_options_are_refused_before_spark_starts(
         partage.keys("records", 8, partitioner="random")
     with pytest.raises(InputError):
         partage.keys("records", 8, cluster=tmp_path / "no-such-cluster.json")
+
+
+@pytest.mark.parametrize(
+    ("records", "problem"),
+    [
+        ("", "path: is empty"),
+        (["a.csv", ""], "path: is empty"),
+        (None, "records: expected a path or a list of paths, got None"),
+        ({"a.csv": 1}, "records: expected a path or a list of paths, got a value of type dict"),
+        (["a.csv", 3], "records: expected a path or a list of paths, got a value of type int"),
+        (pa.table({"topic": ["t"]}), "got a value of type Table"),
+    ],
+)
+def test_what_is_not_a_path_is_refused(no_spark: None, records: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        partage.profile(records)
+    with pytest.raises(InputError, match=problem):
+        partage.keys(records, 8)
+    for name in ("sizes", "lags"):
+        with pytest.raises(InputError, match=problem.replace("records", name)):
+            partage.profile(**{name: records})

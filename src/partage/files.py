@@ -35,6 +35,13 @@ def checked_path(given: object, name: str, expected: str) -> str:
     return path
 
 
+def check_not_empty(path: str) -> None:
+    """Raise InputError for an empty path: a shell leaves it of a variable that is not set, and the
+    operating system and Spark take it for the current directory."""
+    if not path:
+        raise InputError("path", "is empty: is a variable unset? Name a file or a directory")
+
+
 def read_text(path: str | os.PathLike[str], *, regular: bool = False) -> str:
     """The text of a UTF-8 file, decompressed if it is gzip (by content, not by name).
 
@@ -80,6 +87,7 @@ def read_bytes(path: str | os.PathLike[str] | int) -> bytes:
         with open(path, "rb", closefd=not isinstance(path, int)) as file:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
+        check_not_empty(name)
         raise InputError(name, "no such file") from None
     except IsADirectoryError:
         raise InputError(name, "is a directory, expected a file") from None

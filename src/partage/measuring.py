@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from partage.cluster import Cluster
 from partage.errors import InputError, PartageError, read_parameter
+from partage.files import check_not_empty
 from partage.installation import not_installed
 from partage.measured_loads import Profile, needs_spark
 from partage.measured_loads.max_rejected import MaxRejected
@@ -75,7 +76,8 @@ def profile(
     if append and approximate:
         raise InputError("`append`", "adds exact counts of keys: leave out `approximate`")
     config = None if command_config is None else os.fspath(command_config)
-    paths = configured(_paths(records), config)
+    paths = configured(_paths("records", records), config)
+    samples: dict[str, Any] = {"sizes": _paths("sizes", sizes), "lags": _paths("lags", lags)}
     period = Period.of(since, until)
     limit = None if max_rejected is None else MaxRejected.of(max_rejected)
     common: dict[str, Any] = {
@@ -88,12 +90,11 @@ def profile(
         "overwrite": overwrite,
         "progress": progress,
     }
-    given = [*paths, *_paths(sizes), *_paths(lags), out]
+    given = [*paths, *samples["sizes"], *samples["lags"], out]
     with _session(spark, master, given) as session:
         if append:
             append_profile(session, paths, out, read_offsets=offsets_of(paths), **common)
         else:
-            samples: dict[str, Any] = {"sizes": _paths(sizes), "lags": _paths(lags)}
             write_profile(session, paths, out, approximate=approximate, **samples, **common)
         where = os.fspath(out)
         return Profile.read(copied_profile(where) if needs_spark(where) else where)
@@ -132,7 +133,7 @@ def keys(
 
     names = [partitioner] if isinstance(partitioner, str) else list(partitioner)
     config = None if command_config is None else os.fspath(command_config)
-    paths, known = configured(_paths(records), config), _counts(cluster)
+    paths, known = configured(_paths("records", records), config), _counts(cluster)
     hashes = [hash_named(name) for name in names]
     cost = float(read_parameter("move_cost", Percent.of, move_cost))
     with _session(spark, master, paths) as session:
@@ -175,9 +176,17 @@ def _session(
         yield opened
 
 
-def _paths(given: Paths) -> list[str]:
+def _paths(name: str, given: Paths) -> list[str]:
+    """The paths of a parameter. Raises InputError for what is none, and for an empty one."""
     several = [given] if isinstance(given, (str, os.PathLike)) else given
-    return [os.fspath(path) for path in several]
+    kinds = (Sequence, Set, Iterator)
+    found = list(several) if isinstance(several, kinds) else [several]
+    for path in found:
+        if not isinstance(path, (str, os.PathLike)):
+            kind = "None" if path is None else f"a value of type {type(path).__name__}"
+            raise InputError(name, f"expected a path or a list of paths, got {kind}")
+        check_not_empty(os.fspath(path))
+    return [os.fspath(path) for path in found]
 
 
 def _counts(cluster: Cluster | Path | Mapping[str, int] | None) -> Mapping[str, int] | None:

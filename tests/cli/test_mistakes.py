@@ -93,7 +93,7 @@ def files(run: Run, grown: str) -> None:
     Path("p").mkdir()
     Path("empty").mkdir()
     Path("notes").mkdir()
-    for name in ("notes.doc", "notes/one.doc", "notes/_one.csv"):
+    for name in ("notes.csv", "notes.doc", "notes/one.doc", "notes/_one.csv"):
         Path(name).write_text("text")
     Path("member.json").write_text(
         '{"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t"], "instanc_id": "b"}]}'
@@ -114,6 +114,32 @@ def test_the_answer_says_what_to_do(run: Run, words: str) -> None:
     assert (ended.code, ended.out) == (2, "")
     (line,) = ended.err.splitlines()  # nothing else: Spark was not started
     assert ANSWERS[words] in line
+
+
+EMPTY = {
+    "profile ? -o d": "path: is empty: is a variable unset? Name a file or a directory",
+    "profile --sizes ? -o d": "path: is empty",
+    "profile --lags ? -o d": "path: is empty",
+    "profile kafka://h:1/t --command-config ? -o d": "path: is empty",
+    "profile --table ? -o d": "--table: is empty: name a table as in SQL",
+    "profile notes.csv -o d --cluster ?": "path: is empty",
+    "keys ? --partitions 6": "path: is empty",
+    "history empty ?": "path: is empty",
+    "watch ? --cluster p -o d": "path: is empty",
+    "what-if churn ?": "path: is empty",
+    "plan ?": "path: is empty",
+    "plan few.json --profile ?": "path: is empty",
+}
+"""Errors of commands of which the word ``?`` is an empty one."""
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("words", EMPTY)
+def test_an_empty_path_is_not_the_current_directory(run: Run, words: str) -> None:
+    ended = run(*("" if word == "?" else word for word in words.split()))
+    assert (ended.code, ended.out) == (2, "")
+    (line,) = (line for line in ended.err.splitlines() if line.startswith("partage: "))
+    assert EMPTY[words] in line
 
 
 @pytest.mark.usefixtures("files")

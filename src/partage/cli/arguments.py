@@ -34,11 +34,15 @@ def check_choice(words: str, option: str, value: str) -> None:
 def check_present(
     paths: Iterable[str], master: str | None, check: Callable[[str, Iterable[str]], None] | None
 ) -> None:
-    """Raise InputError for a path that does not exist or a folder without a file, before Spark
-    starts; only where Spark runs on this machine and reads its files. ``check``, if there is one,
-    judges each path by the names of its files, without hidden ones."""
+    """Raise InputError, before Spark starts, for an empty path; where Spark runs on this machine
+    and reads its files, also for one that does not exist and for a folder without a file.
+    ``check``, if there is one, judges each path by the names of its files, without hidden ones."""
     from partage.errors import InputError
+    from partage.files import check_not_empty
 
+    paths = list(paths)
+    for path in paths:
+        check_not_empty(path)
     configured = os.environ.keys() & {"SPARK_REMOTE", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT"}
     if configured or not (master or "local").startswith("local"):
         return

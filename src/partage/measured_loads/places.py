@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from partage.errors import InputError, PartageError
-from partage.files import decoded, parse_json, read_bytes
+from partage.files import check_not_empty, decoded, parse_json, read_bytes
 from partage.outputs import is_store
 from partage.redaction import redacted
 
@@ -57,6 +57,7 @@ class Place:
 
     def check(self, marker: str) -> None:
         """Raise InputError if it is not a directory with this file."""
+        check_not_empty(self.path)
         if not Path(self.path).is_dir():
             problem = "is a file" if Path(self.path).exists() else "no such directory"
             expected = "expected a directory written by `partage profile`"

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from pyspark.sql import functions as sf
 
 from partage.errors import InputError
+from partage.files import check_not_empty
 from partage.pipeline.records import RECORDS
 from partage.pipeline.rows import RowType
 from partage.pipeline.stores import check_reached
@@ -190,7 +191,9 @@ def refuse_table(named: str, names: Iterable[str]) -> None:
 
 def literal(path: str) -> str:
     """The path for Spark: absolute, because a server may have another working directory, and with
-    glob characters escaped if a file of that name exists here. URLs are unchanged."""
+    glob characters escaped if a file of that name exists here. URLs are unchanged. Raises
+    InputError for an empty path."""
+    check_not_empty(path)
     if is_url(path):
         return path
     here = Path(path)

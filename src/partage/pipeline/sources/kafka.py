@@ -30,6 +30,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 from partage.errors import InputError, PartageError
+from partage.files import check_not_empty
 from partage.jars import fetched_jars, jars_at_hand, locked_versions
 from partage.kafka_names import TOPIC_LENGTH
 from partage.period import ALWAYS, Period
@@ -108,9 +109,11 @@ def parse_url(url: str) -> KafkaUrl:
 
 
 def configured(paths: Sequence[str], command_config: str | None) -> list[str]:
-    """The same paths; URLs among them without ``config`` get this properties file."""
+    """The same paths; URLs among them without ``config`` get this properties file. Raises
+    InputError for an empty name of it."""
     if command_config is None:
         return list(paths)
+    check_not_empty(command_config)
     parameter = f"config={quote(os.fsencode(command_config))}"
     return [
         f"{path}{'&' if '?' in path else '?'}{parameter}"

@@ -31,11 +31,15 @@ _FOLDER = re.compile(rf"({DELTA}|{ICEBERG})\.`([^`]+)`", re.IGNORECASE)
 @dataclass(frozen=True)
 class Table:
     """``name``: the user's; ``columns``: a mapping to its columns; ``version``: the one to read,
-    None for the newest."""
+    None for the newest. Raises InputError for an empty name."""
 
     name: str
     columns: Mapping[str, str] = field(default_factory=dict)
     version: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InputError("`table`", "is empty: name a table as in SQL, such as lake.db.records")
 
     @classmethod
     def of(cls, url: str) -> Table:

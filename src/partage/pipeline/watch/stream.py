@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from partage.errors import InputError, PartageError
+from partage.files import check_not_empty
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import SOURCES, kafka, read_files
 from partage.pipeline.sources.files import is_url, literal, plain
@@ -80,6 +81,7 @@ class _Folder(Stream):
         self.named = named
         self._limit = {} if max_files is None else {"maxFilesPerTrigger": str(max_files)}
         self.identity = named
+        check_not_empty(named)
         if not is_url(named):
             if not Path(named).is_dir():
                 problem = "is a file" if Path(named).exists() else "does not exist"
