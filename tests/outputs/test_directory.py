@@ -215,14 +215,18 @@ def test_a_directory_without_its_list_is_not_ours(tmp_path: Path, listed: str | 
     (tmp_path / "a" / LIST).unlink()
     if listed is not None:
         (tmp_path / "a" / LIST).write_text(listed)
-    with pytest.raises(InputError, match=r"did not write \(no mark written by partage\)"):
+    problem = rf"^{tmp_path}/a: has mark, but no {LIST} that lists what may be replaced"
+    with pytest.raises(InputError, match=problem):
         write_directory(tmp_path / "a", FILES, "mark")
     assert names(tmp_path / "a") == ["in/y", "mark", "x"]
+    (tmp_path / "a" / "mark").unlink()
+    with pytest.raises(InputError, match=r"did not write \(no mark written by partage\)"):
+        write_directory(tmp_path / "a", FILES, "mark")
 
 
 def test_a_directory_of_another_kind_is_not_replaced(tmp_path: Path) -> None:
     write_directory(tmp_path / "a", {"mark": "1", "other": "2"}, "mark")
-    with pytest.raises(InputError, match=r"no other written by partage"):
+    with pytest.raises(InputError, match=r"has other, but no .partage.json"):
         write_directory(tmp_path / "a", {"other": "2"}, "other")
 
 

@@ -179,8 +179,7 @@ def _check_ours(target: Path, name: str, marker: str) -> list[Path]:
     if listed is None:
         raise InputError(
             name,
-            f"contains files that partage did not write (no {marker} written by partage): "
-            "choose another directory",
+            f"{_why_not_ours(target, marker)}: choose another directory",
         )
     folders = {parent.as_posix() for file in listed for parent in Path(file).parents}
     folders.update(file for file, digits in listed.items() if digits is None)
@@ -211,6 +210,16 @@ def _is_known(path: Path, digits: str | None) -> bool:
         return hashlib.file_digest(opened, "sha256").hexdigest() == digits or (
             verdict_on(file) == "ours"
         )
+
+
+def _why_not_ours(target: Path, marker: str) -> str:
+    """Why a directory without a list of its files must stay, such as one that a watch fills."""
+    if (target / marker).is_file():
+        return (
+            f"has {marker}, but no {LIST} that lists what may be replaced (another command wrote "
+            "it, such as watch, or it is a copy without hidden files)"
+        )
+    return f"contains files that partage did not write (no {marker} written by partage)"
 
 
 def _read_list(target: Path, marker: str) -> dict[str, str | None] | None:
