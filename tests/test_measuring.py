@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,32 @@ def test_bad_options_are_refused_before_spark_starts(no_spark: None, tmp_path: P
         partage.keys("records", 8, partitioner="random")
     with pytest.raises(InputError):
         partage.keys("records", 8, cluster=tmp_path / "no-such-cluster.json")
+
+
+@pytest.mark.parametrize("window", [0, 1.5, True, "3600", None, 10**10])
+def test_a_window_that_is_not_a_number_of_seconds(no_spark: None, window: Any) -> None:
+    problem = "expected a whole number of seconds, 1 to 1,000,000,000"
+    with pytest.raises(InputError, match=f"^window {window!r}: {problem}$"):
+        partage.profile("records", window=window)
+    with pytest.raises(InputError, match=f"^top {window!r}: expected a whole number of keys"):
+        partage.profile("records", top=window)
+
+
+@pytest.mark.parametrize("counts", [0, [0], "8", [], True, 2.5, None, [8, "9"], [10**6]])
+def test_counts_that_are_none(no_spark: None, counts: Any) -> None:
+    problem = "expected numbers of partitions, 1 to 100,000, as in [12, 24, 48]"
+    with pytest.raises(InputError, match=re.escape(f"partitions {counts!r}: {problem}")):
+        partage.keys("records", counts)
+
+
+def test_columns_are_checked_before_spark_starts(no_spark: None) -> None:
+    for call in (partage.profile, lambda *_, **own: partage.keys("records", 8, **own)):
+        with pytest.raises(InputError, match=r"^`columns`: key: expected the name of a column"):
+            call("records", columns={"key": None})
+        with pytest.raises(InputError, match=r"^`columns`: kee: is not a column of records"):
+            call("records", columns={"kee": "k"})
+    with pytest.raises(InputError, match=r"^consumers 0: expected a whole number"):
+        partage.keys("records", 8, consumers=0)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta, timezone
+
 import pytest
 
 from partage.errors import InputError
@@ -23,6 +25,17 @@ EIGHT = 1_763_625_600_000  # date -u -d 2025-11-20T08:00 +%s000
 )
 def test_times(text: str) -> None:
     assert time_of(text) == EIGHT
+
+
+def test_times_of_python() -> None:
+    assert time_of(EIGHT) == EIGHT
+    assert time_of(datetime(2025, 11, 20, 8)) == EIGHT
+    assert time_of(datetime(2025, 11, 20, 10, tzinfo=timezone(timedelta(hours=2)))) == EIGHT
+    for wrong in (True, -1, 1.5, date(2025, 11, 20), b"2025"):
+        with pytest.raises(ValueError, match=r"^expected a time such as "):
+            time_of(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^since 1.5: expected a time such as"):
+        Period.of(1.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ["", "noon", "2025-13-01", "-1", "123456789012345"])

@@ -15,11 +15,11 @@ from partage.installation import not_installed
 from partage.measured_loads import Profile, needs_spark
 from partage.measured_loads.max_rejected import MaxRejected
 from partage.measured_loads.offsets import ReadOffsets
-from partage.period import Period
-from partage.producers.candidates import KeyReport, partition_counts
+from partage.period import Period, Time
+from partage.producers.candidates import KeyReport, checked_counts, partition_counts
 from partage.producers.fitting import hash_named
 from partage.producers.recommendation import MOVE_COST
-from partage.units import Percent
+from partage.units import Percent, count_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,8 +35,8 @@ def profile(
     *,
     sizes: Paths = (),
     lags: Paths = (),
-    since: str | None = None,
-    until: str | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     window: int = 3600,
     top: int = 100,
     max_rejected: int | str | None = None,
@@ -54,7 +54,8 @@ def profile(
 
     - ``records``: files, folders, patterns, or ``kafka://HOST:PORT/TOPIC``; ``sizes`` and ``lags``:
       samples of log-dir sizes and of group offsets
-    - ``since``, ``until``: ISO 8601; ``window``: seconds; ``top``: hottest keys kept per topic
+    - ``since``, ``until``: ISO 8601, a ``datetime``, or milliseconds since 1970
+    - ``window``: seconds; ``top``: hottest keys kept per topic
     - ``max_rejected``: fail if more rows are rejected: a number, or a share such as ``"0.1%"``
     - ``columns``: those of files that are called otherwise: ``{"key": "payload.id"}``;
       ``skip_damaged``: leave out damaged files
@@ -69,6 +70,8 @@ def profile(
     rejected.
     """
     from partage.pipeline import append_profile, copied_profile, write_profile
+    from partage.pipeline.profile import check_options
+    from partage.pipeline.records import RECORDS
     from partage.pipeline.sources.kafka import configured
 
     if append and (sizes or lags):
@@ -80,6 +83,8 @@ def profile(
     samples: dict[str, Any] = {"sizes": _paths("sizes", sizes), "lags": _paths("lags", lags)}
     period = Period.of(since, until)
     limit = None if max_rejected is None else MaxRejected.of(max_rejected)
+    check_options(window, top, period)
+    RECORDS.check_mapping(columns or {}, "`columns`")
     common: dict[str, Any] = {
         "window": window,
         "top": top,
@@ -129,21 +134,25 @@ def keys(
     Raises InputError, and PartageError where Spark or Java is missing.
     """
     from partage.pipeline.key_report import key_report
+    from partage.pipeline.records import RECORDS
     from partage.pipeline.sources.kafka import configured
 
     names = [partitioner] if isinstance(partitioner, str) else list(partitioner)
     config = None if command_config is None else os.fspath(command_config)
     paths, known = configured(_paths("records", records), config), _counts(cluster)
     hashes = [hash_named(name) for name in names]
+    counts = checked_counts(partitions)
     cost = float(read_parameter("move_cost", Percent.of, move_cost))
+    busy = None if consumers is None else read_parameter("consumers", count_of, consumers)
+    RECORDS.check_mapping(columns or {}, "`columns`")
     with _session(spark, master, paths) as session:
         return key_report(
             session,
             paths,
-            [partitions] if isinstance(partitions, int) else list(partitions),
+            counts,
             hashes,
             known=known,
-            consumers=consumers,
+            consumers=busy,
             move_cost=cost,
             columns=columns,
             skip_damaged=skip_damaged,

@@ -1,7 +1,7 @@
 """A period of time, from ``since`` until ``until``.
 
 Internally, times are milliseconds since 1970. Users write ISO 8601 (UTC unless a zone is given) or
-such milliseconds.
+such milliseconds; in Python also a ``datetime``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from partage.errors import InputError, read_parameter
+
+Time: TypeAlias = str | int | datetime
+"""ISO 8601, milliseconds since 1970, or Python's; UTC unless it has a zone."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,13 @@ class Period:
     @classmethod
     def of(
         cls,
-        since: str | None = None,
-        until: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
         names: tuple[str, str] = ("since", "until"),
     ) -> Period:
-        """Parse two texts, called by these names in errors.
+        """Read two times, called by these names in errors.
 
-        Raises InputError for a text that is not a time, and for an empty period.
+        Raises InputError for what is not a time, and for an empty period.
         """
         found = cls(
             None if since is None else read_parameter(names[0], time_of, since),
@@ -55,14 +59,15 @@ FIRST, LAST = -62_135_596_800_000, 253_402_300_799_999
 """The first and the last time that can be shown, of the years 1 and 9999."""
 
 
-def time_of(text: str) -> int:
-    """Milliseconds since 1970. Raises ValueError for a text that is not a time."""
-    if re.fullmatch(r"\d{1,14}", text):
-        return int(text)
+def time_of(given: Time) -> int:
+    """Milliseconds since 1970. Raises ValueError for what is not a time."""
+    if isinstance(given, (str, int)) and re.fullmatch(r"\d{1,14}", str(given)):
+        return int(given)
     with suppress(ValueError):
-        time = datetime.fromisoformat(text)
-        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
-        return round(aware.timestamp() * 1000)
+        time = datetime.fromisoformat(given) if isinstance(given, str) else given
+        if isinstance(time, datetime):
+            aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+            return round(aware.timestamp() * 1000)
     raise ValueError("expected a time such as 2026-11-20T08:00, or milliseconds since 1970")
 
 

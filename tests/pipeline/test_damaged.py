@@ -100,6 +100,17 @@ def test_a_file_that_was_damaged_is_measured_once_it_is_whole(spark: Any, tmp_pa
     assert (about["new_files"], about["damaged"], about["totals"]["records"]) == (1, 0, 4000)
 
 
+def test_the_error_of_a_damaged_file_says_how_to_leave_it_out(spark: Any, tmp_path: Path) -> None:
+    file = write(tmp_path / "a.parquet", half)
+    problem = (
+        r"a\.parquet: cannot be read: it is damaged, .*; `skip_damaged` leaves such files out$"
+    )
+    with pytest.raises(DamagedFileError, match=problem):
+        write_profile(spark, [file], tmp_path / "out")
+    with pytest.raises(DamagedFileError, match=problem):
+        key_report(spark, [file], [4])
+
+
 def test_a_file_that_cannot_be_opened_is_not_damaged(spark: Any, tmp_path: Path) -> None:
     """It may be read another time, so it must not be left out."""
     file = write(tmp_path / "a.parquet")

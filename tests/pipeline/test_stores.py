@@ -121,7 +121,7 @@ def test_a_profile_grows_there(told: dict[str, Any]) -> None:
     [
         ("no-such-bucket", "InputError", "no such bucket"),
         ("no-credentials", "InputError", stores.NO_CREDENTIALS),
-        ("no-host", "InputError", "no such host: check the URL and AWS_ENDPOINT_URL"),
+        ("no-host", "InputError", "no such host: check the URL, and for S3 AWS_ENDPOINT_URL"),
         ("refused", "PartageError", "the store does not answer: Connection refused"),
         ("silent", "PartageError", "the store does not answer: "),
         ("not-s3", "InputError", "what answers is not S3: check AWS_ENDPOINT_URL"),

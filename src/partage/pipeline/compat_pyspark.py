@@ -42,6 +42,11 @@ def errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
     return tuple(found)
 
 
+def java_exception(error: Any) -> Any:
+    """The exception of Java in one of py4j, or in one that pyspark made of that."""
+    return error._origin if hasattr(error, "_origin") else error.java_exception
+
+
 def active_session() -> SparkSession | None:
     """The session that this process already has."""
     if only_connects():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -51,6 +52,16 @@ def without_damaged(
                     known = [name for name in names if name.endswith(known_suffixes(row_type))]
                     found.update(damaged_files(known, partial(_rows, spark, row_type, own)))
     return replace(reading, left_out=frozenset(found))
+
+
+@contextmanager
+def skipping_advised() -> Iterator[None]:
+    """Add to the error of a damaged file that it can be left out."""
+    try:
+        yield
+    except DamagedFileError as error:
+        advice = f"{error.problem}; `skip_damaged` leaves such files out"
+        raise DamagedFileError(error.where, advice) from None
 
 
 def _rows(

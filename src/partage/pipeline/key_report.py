@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from partage.errors import InputError
 from partage.pipeline import measure, placements
 from partage.pipeline.cache import Cache
-from partage.pipeline.damaged import without_damaged
+from partage.pipeline.damaged import skipping_advised, without_damaged
 from partage.pipeline.detect import POSITION, detect
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
@@ -74,7 +74,7 @@ def key_report(
     no valid record, PartageError if a partitioner fails.
     """
     hashes = list(dict.fromkeys(map(hash_named, partitioners)))
-    with spark_errors(), Cache() as cached:
+    with skipping_advised(), spark_errors(), Cache() as cached:
         reading = Reading(columns or {})
         if skip_damaged:
             reading = without_damaged(spark, {RECORDS: paths}, reading, progress)

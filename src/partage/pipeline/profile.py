@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ from partage.period import ALWAYS, Period, shown
 from partage.pipeline import approximate as approximation
 from partage.pipeline import measure, samples
 from partage.pipeline.cache import Cache
-from partage.pipeline.damaged import without_damaged
+from partage.pipeline.damaged import skipping_advised, without_damaged
 from partage.pipeline.far_records import far_records
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
@@ -272,8 +273,8 @@ def measured(
     which none needs to be valid. Raises InputError for input that cannot be read or has no valid
     row, PartageError for too many rejected rows.
     """
-    _check(window, top, period)
-    with spark_errors(), Cache() as cached:
+    check_options(window, top, period)
+    with skipping_advised(), spark_errors(), Cache() as cached:
         kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
         with reported(spark, progress, "reading") as note:
             noting = replace(reading, note=note)
@@ -386,9 +387,11 @@ def _rows(
     return read_rows(spark, paths, kind, cached, origins=origins, reading=own)
 
 
-def _check(window: int, top: int, period: Period) -> None:
-    if not 1 <= window <= LONGEST_WINDOW:
-        raise InputError("window", f"{window} seconds: must be from 1 to {LONGEST_WINDOW:,}")
+def check_options(window: int, top: int, period: Period) -> None:
+    """Raise InputError for what is not a number of seconds or of keys, and for a window that is
+    longer than the period."""
+    _check_whole("window", window, LONGEST_WINDOW, "seconds")
+    _check_whole("top", top, MAX_COUNT, "keys")
     if period.since is not None and period.until is not None:
         length = (period.until - period.since) / 1000
         if window > length:
@@ -396,8 +399,13 @@ def _check(window: int, top: int, period: Period) -> None:
                 "window",
                 f"{window} seconds: must not be longer than the {length:g} seconds {period}",
             )
-    if not 1 <= top <= MAX_COUNT:
-        raise InputError("top", f"{top}: must be from 1 to {MAX_COUNT:,}")
+
+
+def _check_whole(name: str, given: Any, most: int, unit: str) -> None:
+    whole = isinstance(given, Integral) and not isinstance(given, bool)
+    if not (whole and 1 <= int(given) <= most):
+        expected = f"expected a whole number of {unit}, 1 to {most:,}"
+        raise InputError(f"{name} {repr(given)[:60]}", expected)
 
 
 def _empty(spark: SparkSession, name: str) -> DataFrame:

@@ -37,6 +37,14 @@ _END_OF_TIME = 4_102_444_800_000  # 2100-01-01 in milliseconds
 _SECONDS = (10**8, 4_102_444_799)  # as seconds 1973 to 2099; as milliseconds up to 1970-02-17
 _NANOSECONDS = 10**17  # as nanoseconds 1973; as milliseconds three million years from now
 
+_TYPE_NAMES: Mapping[type[st.DataType], str] = {
+    st.StringType: "string",
+    st.BinaryType: "binary",
+    st.NumericType: "a number",
+    st.TimestampType: "timestamp",
+    st.TimestampNTZType: "timestamp",
+}
+
 TEXT = (st.StringType, st.BinaryType)
 NUMBER = (st.StringType, st.NumericType)
 _TIME = (st.StringType, st.NumericType, st.TimestampType, st.TimestampNTZType)
@@ -99,8 +107,13 @@ class RowType:
             if name in names or name in lower
         }
 
-    def check_mapping(self, columns: Iterable[str], where: str) -> None:
-        """Raise InputError for a mapping that names no input column."""
+    def check_mapping(self, columns: Mapping[str, str], where: str) -> None:
+        """Raise InputError for a mapping that is not one of names, or names no input column."""
+        if not isinstance(columns, Mapping):
+            raise InputError(where, "expected columns by name, as in {'key': 'payload.id'}")
+        for name, theirs in columns.items():
+            if not (isinstance(theirs, str) and theirs):
+                raise InputError(where, f"{name}: expected the name of a column, got {theirs!r}")
         if unknown := [name for name in columns if name not in self.input_columns]:
             accepted = ", ".join(self.input_columns)
             raise InputError(where, f"{unknown[0]}: is not a column of {self.name} ({accepted})")
@@ -141,8 +154,9 @@ class RowType:
             for name in names:
                 found = rows.schema[name].dataType
                 if not isinstance(found, (*field.takes[name], st.NullType)):
-                    problem = f"column {name} must not have type {found.simpleString()[:60]}"
-                    raise InputError(where, problem)
+                    names_of = dict.fromkeys(_TYPE_NAMES[kind] for kind in field.takes[name])
+                    problem = f"column {name} has type {found.simpleString()[:60]}"
+                    raise InputError(where, f"{problem}, expected {' or '.join(names_of)}")
         # A separate step, so that Spark evaluates costly expressions once.
         read = rows.select(
             "*", *(c for field, names in taken.items() for c in field.read(rows, *names))

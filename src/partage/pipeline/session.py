@@ -180,6 +180,12 @@ _DAMAGED = re.compile(
 )
 """What Spark writes about damaged files, and about others that cannot be read."""
 
+_COLON = re.compile(r"Relative path in absolute URI: (\S+)")
+"""What it writes of a pattern in a folder that has a name with a colon."""
+
+_TWICE = re.compile(r"COLUMN_ALREADY_EXISTS\] The column `([^`]+)`")
+"""What it writes of columns whose names differ in case only."""
+
 _OTHER_TYPE = re.compile(
     r"Parquet column \[(\S+)\]\. Expected Spark type (\S+), actual Parquet type (\S+)\."
 )
@@ -264,8 +270,14 @@ def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
             ) from None
         if "PATH_NOT_FOUND" in text:
             raise InputError(file, "no such file or directory") from None
-        if "FAILED_READ_FILE" in text and ":" in file.rpartition("/")[2]:
-            problem = "cannot be read: Spark does not accept a colon in a file name"
+        read = named[1] if named else file
+        base = read.rpartition("/")[2]
+        if (colon := _COLON.search(text)) or ("FAILED_READ_FILE" in text and ":" in base):
+            named_so = colon[1] if colon and ":" not in base else base
+            problem = f"Spark does not accept the colon in {named_so}: rename it"
+            raise InputError(read, f"cannot be read: {problem}") from None
+        if twice := _TWICE.search(text):
+            problem = f"has the column {twice[1]} twice, in upper and lower case: rename one"
             raise InputError(file, problem) from None
         if other := _OTHER_TYPE.search(text):
             raise DamagedFileError(

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from partage.errors import InputError, PartageError
 from partage.outputs import is_store
 from partage.pipeline.clients import CLIENT
-from partage.pipeline.compat_pyspark import hadoop_settings, java, java_array
+from partage.pipeline.compat_pyspark import hadoop_settings, java, java_array, java_exception
 from partage.pipeline.session import is_connect
 from partage.redaction import redacted
 
@@ -55,7 +55,10 @@ _BAD_INPUT: Mapping[str, str] = {
         "the store does not accept these credentials"
     ),
     "AccessDenied|AccessControlException|Status Code: 403": "access denied",
-    "UnknownHostException": "no such host: check the URL and AWS_ENDPOINT_URL",
+    "UnknownHostException": "no such host: check the URL, and for S3 AWS_ENDPOINT_URL",
+    "UnsupportedOperationException": (
+        "Spark cannot list the files at such URLs: download them, or name a store (s3a://, hdfs://)"
+    ),
     "SSLException|SSLHandshake|SSLPeer": "no TLS with this store: check AWS_ENDPOINT_URL",
     "No FileSystem for scheme|UnsupportedFileSystemException": (
         "Spark has no client for such URLs: add its jar with --conf spark.jars.packages=…"
@@ -208,10 +211,11 @@ def check_reached(spark: SparkSession, path: str) -> None:
 def store_errors(url: str) -> Iterator[None]:
     """Turn errors of Hadoop's clients into errors of one line."""
     from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors.exceptions.captured import CapturedException
 
     try:
         yield
-    except Py4JJavaError as error:
+    except (Py4JJavaError, CapturedException) as error:  # the latter: some kinds of the former
         text = _with_causes(error)
         if "ClassNotFoundException" in text:
             packages = f"spark.jars.packages=org.apache.hadoop:{CLIENT}:VERSION"
@@ -230,7 +234,7 @@ def store_errors(url: str) -> Iterator[None]:
 def _with_causes(error: Any) -> str:
     """What Java has thrown, and its causes, which are more precise: one a line."""
     lines: list[str] = []
-    cause = error.java_exception
+    cause = java_exception(error)
     while cause is not None and len(lines) < 9:
         lines.append(" ".join(str(cause).split()))
         cause = cause.getCause()

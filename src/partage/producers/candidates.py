@@ -11,8 +11,9 @@ Records without a key can go anywhere; they are counted as evenly distributed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -316,6 +317,17 @@ def parse_counts(text: str) -> list[int]:
             raise InputError("partitions", f"{text!r}: {expected}")
         counts.add(number)
     return sorted(counts)
+
+
+def checked_counts(partitions: int | Sequence[int]) -> list[int]:
+    """One number of partitions or several. Raises InputError for anything else."""
+    several = [partitions] if isinstance(partitions, (Integral, str)) else partitions
+    found: list[Any] = list(several) if isinstance(several, Iterable) else []
+    whole = [int(n) for n in found if isinstance(n, Integral) and not isinstance(n, bool)]
+    if not found or len(whole) < len(found) or not 1 <= min(whole) <= max(whole) <= MAX_PARTITIONS:
+        expected = f"expected numbers of partitions, 1 to {MAX_PARTITIONS:,}, as in [12, 24, 48]"
+        raise InputError(f"partitions {repr(partitions)[:60]}", expected)
+    return whole
 
 
 def partition_counts(cluster: Cluster) -> dict[str, int]:

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from partage.errors import InputError
 from partage.pipeline import accepted, profile_tables, read_records, rejected
 from partage.pipeline.records import RECORDS
-from partage.pipeline.sources import columnar, read_rows
+from partage.pipeline.sources import Reading, columnar, read_rows
 from partage.pipeline.sources.tables import Table
 
 pytestmark = pytest.mark.spark
@@ -386,7 +386,59 @@ def test_a_column_of_a_wrong_type_is_named(spark: Any, tmp_path: Path) -> None:
     columns |= {"topic": ["t"], "key": [b"k"], "partition": [[1]]}
     pq.write_table(pa.table(columns), tmp_path / "r.parquet")
     message = _refused(spark, str(tmp_path / "r.parquet"))
-    assert message.endswith("column partition must not have type array<bigint>")
+    assert message.endswith("column partition has type array<bigint>, expected string or a number")
+
+
+def test_a_column_that_is_there_twice_is_named(spark: Any, tmp_path: Path) -> None:
+    columns: dict[str, Any] = {name: [1] for name in NAMES}
+    columns |= {"topic": ["t"], "key": [b"k"], "Topic": ["u"]}
+    pq.write_table(pa.table(columns), tmp_path / "r.parquet")
+    assert _refused(spark, str(tmp_path / "r.parquet")) == (
+        f"{tmp_path}/r.parquet: has the column topic twice, in upper and lower case: rename one"
+    )
+
+
+def test_a_key_that_is_a_number_has_no_bytes(spark: Any, tmp_path: Path) -> None:
+    columns: dict[str, Any] = {name: [1] for name in NAMES} | {"topic": ["t"]}
+    pq.write_table(pa.table(columns), tmp_path / "r.parquet")
+    message = _refused(spark, str(tmp_path / "r.parquet"))
+    assert message.endswith("column key has type bigint, expected string or binary")
+
+
+def test_names_with_a_colon(spark: Any, records: Any, tmp_path: Path, write_lines: Write) -> None:
+    write_lines("in/a.jsonl", *records)
+    write_lines("in/no:on/b.jsonl", *records)
+    assert len(_good(spark, str(tmp_path / "in"))) == 2 * len(records)
+    assert _refused(spark, f"{tmp_path}/in/*").endswith(
+        "in/*: cannot be read: Spark does not accept the colon in no:on: rename it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("hdfs://no-such-host.invalid/x", "no such host: check the URL"),
+        ("http://no-such-host.invalid/x", "Spark cannot list the files at such URLs: download"),
+    ],
+)
+def test_urls_that_cannot_be_read(spark: Any, url: str, problem: str) -> None:
+    assert _refused(spark, url).startswith(f"{url}: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"key": None}, "key: expected the name of a column, got None"),
+        ({"key": ""}, "key: expected the name of a column, got ''"),
+        (["key"], "expected columns by name"),
+    ],
+)
+def test_a_mapping_that_is_none_is_refused(
+    spark: Any, write_lines: Write, columns: Any, problem: str
+) -> None:
+    reading = Reading(columns=columns)
+    with pytest.raises(InputError, match=f"^`columns`: {problem}"):
+        read_rows(spark, [write_lines("r.jsonl", "{}")], RECORDS, reading=reading)
 
 
 @pytest.mark.long
@@ -448,7 +500,7 @@ def test_the_file_and_column_that_cannot_be_read_are_named(spark: Any, tmp_path:
     pq.write_table(pa.table(columns | {"partition": [[1]]}), tmp_path / "in" / "d.parquet")
     file = tmp_path / "in" / "d.parquet"
     found = _refused(spark, str(tmp_path / "in"))
-    assert found == f"{file}: column partition must not have type array<bigint>"
+    assert found == f"{file}: column partition has type array<bigint>, expected string or a number"
 
 
 @pytest.mark.long
