@@ -102,7 +102,7 @@ def test_a_profile_for_others_than_plan(run: Run, spark: Any, small: str, tmp_pa
     (tmp_path / "records.csv").write_text(CSV)
     records = str(tmp_path / "records.csv")
     text = run("profile", records, "-o", "prof", "--format", "csv")
-    assert text.out == "4 records, 503 B, 1 topics, 2 partitions, 1 rejected\n\nWritten: prof\n"
+    assert text.out == "4 records, 503 B, 1 topic, 2 partitions, 1 rejected\n\nWritten: prof\n"
     refused = run("plan", small, "--profile", "prof", "--leaders", "rate")
     assert refused.code == 2
     assert "its tables are csv, only Parquet is read" in refused.err
@@ -117,7 +117,7 @@ def test_profile_of_a_period(run: Run, spark: Any, tmp_path: Path) -> None:
     records = str(tmp_path / "records.csv")
     ended = run("profile", records, "--from", "2026-01-01T00:00:05", "--window", "5", "-o", "prof")
     assert ended.code == 0
-    assert ended.out.startswith("2 records, 351 B, 1 topics, 2 partitions, 1 rejected\n")
+    assert ended.out.startswith("2 records, 351 B, 1 topic, 2 partitions, 1 rejected\n")
     assert "\n2 rows ignored: not from 2026-01-01T00:00:05Z\n" in ended.out
     assert max(map(len, ended.out.splitlines())) <= 100
     ended = run("profile", records, "--to", "2025-01-01", "-o", "other")

@@ -212,7 +212,7 @@ def test_a_plan_takes_sizes_that_are_missing(write: Write) -> None:
 def test_a_plan_warns_of_rates_that_far_records_make_too_low(write: Write) -> None:
     directory = write({"far_records": [FAR]})
     add(directory, "windows", WINDOWS)
-    profile, cluster = Profile.read(directory), _cluster(("a", 2), ("a", 10), ("b", 0))
+    profile, cluster = Profile.read(directory), _cluster(("a", 2), ("b", 0), ("c", 0))
 
     def warned(own: Profile) -> bool:
         warnings = partage.plan(cluster, profile=own, leaders="rate").document()["warnings"]
@@ -224,7 +224,10 @@ def test_a_plan_warns_of_rates_that_far_records_make_too_low(write: Write) -> No
         "2099-12-01T00:00Z), and its mean rate is over all that time: leave those out with --from "
         "and --to, or plan with --rate peak"
     )
-    assert warning in plan.document()["warnings"]
+    warnings = plan.document()["warnings"]
+    assert warning in warnings
+    assert "1 partition without a record in the profile, rate 0 (c-0)" in warnings
+    assert "1 partition of the profile ignored: not in the cluster (a-10)" in warnings
     assert not warned(profile.over(rate="peak"))
     assert warned(profile.over(Period.of("2026-01-01T01:00")))
     assert not warned(profile.over(Period.of(None, "2026-01-01T03:00")))

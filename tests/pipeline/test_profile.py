@@ -68,6 +68,16 @@ def test_a_profile_is_written_whole_and_reads_back(
     assert all(0 <= done <= total for done, total, _ in calls)
 
 
+def test_names_that_kafka_does_not_accept_are_listed(
+    spark: Any, records: Any, write_lines: Callable[..., str], tmp_path: Path
+) -> None:
+    names = ["orders", "a.b_c-D9", "x" * 249, "a/b", "é", "..", "new\nline\n"]
+    rows = [{**record, "topic": topic} for topic in names for record in records[:2]]
+    about = write_profile(spark, [write_lines("r.jsonl", *rows)], tmp_path / "out")
+    assert about["invalid_topics"] == ["..", "a/b", "new\nline\n", "é"]
+    assert about["totals"]["topics"] == len(names)
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("highest", [2, 63, 64, 600])
 def test_distinct_keys_of_partitions_with_and_without_keys(

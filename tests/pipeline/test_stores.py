@@ -159,7 +159,7 @@ def test_a_profile_from_store_to_store_to_a_plan(server: S3Server | Hdfs, tmp_pa
     )
     assert (done.returncode, done.stdout.splitlines()[0]) == (
         0,
-        "12 records, 72 B, 1 topics, 3 partitions, 0 rejected",
+        "12 records, 72 B, 1 topic, 3 partitions, 0 rejected",
     )
     cluster = tmp_path / "cluster.json"
     partitions = [{"topic": "t", "partition": p, "replicas": [1, 2]} for p in range(3)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from partage.report.profile_tables import print_notes
+from partage.report.profile_tables import print_notes, print_totals
 
 NONE = {"in_seconds": 0, "damaged": 0, "damaged_files": []}
 
@@ -55,3 +55,21 @@ def test_far_records_are_named_with_what_to_do() -> None:
         f"--from {since} --to {until}, or plan with --rate peak"
     )
     assert lines[3:] == ["likewise 2 more topics: t3, t4"]
+
+
+def test_names_that_kafka_does_not_accept() -> None:
+    console = Console(width=200)
+    with console.capture() as capture:
+        print_notes({**NONE, "invalid_topics": ["a/b", "c/d", "e", "f"]}, console)
+    assert capture.get() == (
+        "names that Kafka does not accept for topics (1 to 249 letters, digits, '.', '_' or '-'): "
+        "a/b, c/d, e and 1 more\n"
+    )
+
+
+def test_totals_of_one() -> None:
+    console = Console(width=200)
+    totals = {"records": 1, "bytes": 4, "topics": 1, "partitions": 1, "rejected": 0}
+    with console.capture() as capture:
+        print_totals(totals, console)
+    assert capture.get() == "1 record, 4 B, 1 topic, 1 partition, 0 rejected\n"

@@ -123,7 +123,8 @@ class Group:
             if len(values) != self.topics[topic]:
                 raise InputError(
                     self.where,
-                    f"{name}.{topic}: {len(values)} entries for {self.topics[topic]} partitions",
+                    f"{name}.{topic}: {plural(len(values), 'entry', 'entries')} for "
+                    f"{plural(self.topics[topic], 'partition')}",
                 )
 
     @classmethod

@@ -38,6 +38,7 @@ from partage.producers.detection import TopicCounts
 from partage.producers.fitting import EMPTY_IS_NULL, HASHES, hash_named, is_custom
 from partage.producers.keys import Ints
 from partage.producers.recommendation import MOVE_COST, recommended
+from partage.units import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -175,7 +176,8 @@ def _facts(topic: str, loads: Rows, spread: Rows, known: Mapping[str, int]) -> T
         )
     if seen > count:
         raise InputError(
-            "cluster", f"{topic} has {count} partitions, but a record is on partition {seen - 1}"
+            "cluster",
+            f"{topic} has {plural(count, 'partition')}, but a record is on partition {seen - 1}",
         )
     columns = ("records", "bytes", "null_records", "null_bytes", "empty_records")
     return TopicCounts(

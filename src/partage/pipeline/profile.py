@@ -205,9 +205,9 @@ def write_profile(
     top_keys, from and to (``period``), outside (valid rows not in the period), in_seconds (rows
     whose time is a number of seconds), damaged and damaged_files (number and first names), totals
     (records, bytes, rejected, topics, partitions), rejected (rows by source and reason, the most
-    frequent ones), far_records (topics with records far from all others in time), approximate
-    (bounds, if the profile is) and format. Raises InputError, and PartageError for too many
-    rejected rows.
+    frequent ones), far_records (topics with records far from all others in time), invalid_topics
+    (names that Kafka does not accept), approximate (bounds, if the profile is) and format. Raises
+    InputError, and PartageError for too many rejected rows.
     """
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
@@ -351,6 +351,7 @@ def measured(
         in_seconds = sum(own["in_seconds"] for own in found.values())
         about: dict[str, Any] = {"outside": outside, "in_seconds": in_seconds, "totals": totals}
         about |= {"rejected": reasons, "far_records": far}
+        about["invalid_topics"] = of_records.get("invalid_topics", [])
         about |= {**bounds, **damaged_counted(reading.left_out)}
         yield Measurement({**frames, "rejected": rejected}, about, good.get(RECORDS))
 

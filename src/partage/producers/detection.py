@@ -26,6 +26,7 @@ import numpy as np
 
 from partage.producers.fitting import HASHES, PlacementGroups, choose
 from partage.producers.keys import Bools, Ints
+from partage.units import plural
 
 SPREAD = "round-robin"
 """The partitioner if the key does not decide, whatever the distribution is."""
@@ -289,7 +290,8 @@ def _alone(
     explained = total - int(groups.placements[rest].sum())
     text = f"{name} explains {explained:,} of {total:,} placements"
     if partitions > counts.partitions:
-        text += f" with {partitions} partitions, though the highest seen is {counts.partitions - 1}"
+        number = plural(partitions, "partition")
+        text += f" with {number}, though the highest seen is {counts.partitions - 1}"
     return text
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.cluster import Cluster
+from partage.kafka_names import TOPIC_RULE
 from partage.measured_loads import Profile
 from partage.measured_loads.damaged import damaged_line
 from partage.measured_loads.far_records import far_lines
@@ -56,6 +57,9 @@ def print_notes(about: Mapping[str, Any], console: Console) -> None:
         if bounds["share"]:
             line += f", shares of keys within {100 * bounds['share']:.1f} percentage points"
         console.print(f"{line} (four standard errors)", highlight=False)
+    if invalid := about.get("invalid_topics"):
+        names = listed(invalid, 3)
+        console.print(Text(f"names that Kafka does not accept for topics ({TOPIC_RULE}): {names}"))
     lines = (
         *far_lines(about.get("far_records", ())),
         damaged_line(about),
@@ -172,11 +176,11 @@ def _print_lags(profile: Profile, console: Console) -> None:
 
 def print_totals(totals: Mapping[str, int], console: Console) -> None:
     """Print the totals in one line."""
-    line = Text(f"{units.count(totals['records'])} records", "bold")
+    line = Text(units.plural(totals["records"], "record"), "bold")
     counts = (
         units.size(totals["bytes"]),
-        f"{totals['topics']} topics",
-        f"{totals['partitions']} partitions",
+        units.plural(totals["topics"], "topic"),
+        units.plural(totals["partitions"], "partition"),
         f"{units.count(totals['rejected'])} rejected",
     )
     console.print(line.append(f", {', '.join(counts)}", "not bold"))

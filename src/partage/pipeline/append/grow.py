@@ -274,6 +274,7 @@ def _figures(
         **{n: before.count(n) + found.about[n] for n in ("outside", "in_seconds")},
         "totals": {**totals, "rejected": rejected},
         "rejected": [row.asDict() for row in reasons.collect()] if rejected else [],
+        "invalid_topics": every["invalid_topics"],
         "far_records": far_records(grown["windows"], every, window, period),
     }
 
