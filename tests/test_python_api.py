@@ -88,7 +88,7 @@ WRONG: list[tuple[Callable[[partage.Cluster, partage.Plan], Any], str]] = [
         lambda _, __: partage.plan(None),  # type: ignore[arg-type]
         "cluster: expected the path of a file, or a Cluster, got NoneType",
     ),
-    (lambda _, __: partage.plan(""), "cluster: expected the path of a file, or a Cluster, got ''"),
+    (lambda _, __: partage.plan(""), "path: is empty: is a variable unset"),
     (
         lambda _, p: partage.check(p),  # type: ignore[arg-type]
         "plan: expected the path of a plan directory, got Plan",

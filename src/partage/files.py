@@ -29,9 +29,8 @@ def checked_path(given: object, name: str, expected: str) -> str:
     another type and for an empty text."""
     if not isinstance(given, (str, os.PathLike)):
         raise InputError(name, f"expected the path of {expected}, got {type(given).__name__}")
-    path = os.fspath(given)
-    if not isinstance(path, str) or not path:
-        raise InputError(name, f"expected the path of {expected}, got {path!r}")
+    path = os.fsdecode(given)
+    check_not_empty(path)
     return path
 
 
