@@ -17,17 +17,15 @@ from fractions import Fraction
 from math import ceil, floor
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Ints
 from partage.brokers.options import Limits
 from partage.errors import CannotError
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem, assign
 from partage.flow.assignment.trade_off import Trade, aimed, fairest, loads_for, loads_within
 from partage.units import Bytes, at_least, plural
-
-Ints = npt.NDArray[np.int64]
 
 TOLERANCE, MAX_MOVES, MAX_BYTES = "tolerance", "max-moves", "max-bytes-moved"
 

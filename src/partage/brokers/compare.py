@@ -14,7 +14,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
@@ -25,8 +24,6 @@ from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json
 from partage.frames import arrow_table, data_frame, html_table
-
-Floats = npt.NDArray[np.float64]
 
 SEED = 6
 """The seed of the other order of the input."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools
 from partage.brokers.figures import not_in
 from partage.brokers.problem import Problem, some
 from partage.cluster.min_insync import MIN_INSYNC, lowered_below
 from partage.units import listed, plural
-
-Bools = npt.NDArray[np.bool_]
 
 _IDS = 5
 """How many brokers a warning names."""

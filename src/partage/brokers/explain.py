@@ -12,16 +12,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
 from partage.errors import InputError, shown
 from partage.flow.assignment import MOVES
 from partage.frames import html_table
 from partage.units import did_you_mean, listed
-
-Ints = npt.NDArray[np.int64]
 
 _GIVEN = {"stays": "keeps", "goes": "removes", "comes": "adds"}
 

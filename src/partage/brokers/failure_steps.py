@@ -24,16 +24,13 @@ from functools import cached_property
 from itertools import permutations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.brokers.figures import Placement, one_width
 from partage.brokers.leaders import Led, lead
 from partage.brokers.problem import Problem
 from partage.brokers.survivors import marked, too_large_to_search
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _TRIES = 1_000
 """Changes of a list for which partners are looked up."""

@@ -12,12 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.cluster import Cluster
 from partage.flow.certificate import fill_level, takeover_bound
 from partage.flow.sorting import distinct
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Placement(Struct, frozen=True, eq=False):

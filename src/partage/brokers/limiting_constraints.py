@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
+from partage.arrays import Ints
 from partage.brokers.figures import Placement
 from partage.brokers.problem import Problem
 from partage.flow.assignment import fairest_loads, zone_bounds
 from partage.flow.sorting import distinct
 from partage.units import listed
-
-Ints = npt.NDArray[np.int64]
 
 
 def limiting_constraints(problem: Problem, placement: Placement, ideal: int) -> list[str]:

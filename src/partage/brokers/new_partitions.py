@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools
 from partage.brokers.failure_steps import improve_by_steps
 from partage.brokers.leaders import lead
 from partage.brokers.option_values import BrokerSet
@@ -47,7 +47,7 @@ class NewPartitions:
     first: int
     before: Cluster
     after: Cluster
-    usable: npt.NDArray[np.bool_]
+    usable: Bools
     stages: tuple[Stage, ...]
 
     @property
@@ -214,7 +214,7 @@ def _factor(topic: str, existing: Sequence[Sequence[int]], asked: int | None) ->
     return len(existing[0])
 
 
-def _usable(cluster: Cluster, brokers: str | Sequence[int] | None) -> npt.NDArray[np.bool_]:
+def _usable(cluster: Cluster, brokers: str | Sequence[int] | None) -> Bools:
     if brokers is None:
         return np.asarray(cluster.alive)
     try:
@@ -229,9 +229,7 @@ def _usable(cluster: Cluster, brokers: str | Sequence[int] | None) -> npt.NDArra
     return np.isin(cluster.broker_ids, chosen)
 
 
-def _problem(
-    cluster: Cluster, topic: str, numbers: range, factor: int, usable: npt.NDArray[np.bool_]
-) -> Problem:
+def _problem(cluster: Cluster, topic: str, numbers: range, factor: int, usable: Bools) -> Problem:
     """The new partitions without replicas, all others as they are and not to be changed."""
     count = len(numbers)
     anywhere = [int(cluster.broker_ids[0])]

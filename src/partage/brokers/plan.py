@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import asdict
 
+from partage.arrays import Ints
 from partage.brokers import directory, plan_file
 from partage.brokers.budget import TOLERANCE, fair_window
 from partage.brokers.figures import (
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from partage.brokers.load import LoadModel
     from partage.brokers.placement.log_dir_balance import Fullness
 
-Ints = npt.NDArray[np.int64]
 Progress = Callable[[str], None]
 Table = Literal["moves", "brokers", "waves"]
 

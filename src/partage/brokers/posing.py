@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.brokers.options import GIVEN, PlanOptions
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import strategy_named
@@ -103,7 +103,7 @@ def _sized(
     return cluster.with_sizes(sizes), loads, warnings
 
 
-def _most_local(cluster: Cluster) -> npt.NDArray[np.int64]:
+def _most_local(cluster: Cluster) -> Ints:
     """[P] the most bytes of a replica that stay on its broker, where remote storage takes the rest;
     no limit elsewhere."""
     most = [cluster.tiered.get(topic) for topic in cluster.topics]
@@ -111,7 +111,7 @@ def _most_local(cluster: Cluster) -> npt.NDArray[np.int64]:
     return np.array(limits, dtype=np.int64)[cluster.topic]
 
 
-def _read(cluster: Cluster, bytes_out: npt.NDArray[np.float64]) -> tuple[Cluster, int]:
+def _read(cluster: Cluster, bytes_out: Floats) -> tuple[Cluster, int]:
     """The cluster with measured bytes out where they are known, and of how many partitions."""
     known = ~np.isnan(bytes_out)
     own = np.full(len(known), np.nan) if cluster.bytes_out is None else cluster.bytes_out

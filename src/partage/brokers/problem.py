@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field, structs
 
+from partage.arrays import Bools, Floats, Ints
 from partage.brokers.budget import Budgeted, within_limits
 from partage.brokers.figures import not_in, one_width, rack_violations
 from partage.brokers.option_values import LogDirOfBroker, NewBroker, Replacement
@@ -31,10 +31,6 @@ from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentP
 from partage.flow.count_search import CountSearch
 from partage.patterns import compile_pattern, matcher
 from partage.units import Percent, did_you_mean, listed, plural
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 _MAX_WEIGHT = 20_000
 

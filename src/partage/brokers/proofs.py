@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
 from partage.brokers.budget import MAX_BYTES, MAX_MOVES, TOLERANCE
@@ -29,7 +28,6 @@ from partage.flow.proof import fairest_loads_for, prove
 if TYPE_CHECKING:
     from partage.brokers.leaders.rates import RateProof
 
-Ints = npt.NDArray[np.int64]
 
 _STAGE_OF_COST = {
     LOAD: StageName.REPLICAS,

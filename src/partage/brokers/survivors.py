@@ -16,16 +16,13 @@ lists are ordered again, as long as that lowers the excess. Where the bound over
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.brokers.figures import Placement
 from partage.brokers.leaders import Led, lead
 from partage.brokers.leaders.failures import prices_of_pairs
 from partage.brokers.problem import Problem
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 MAX_SIZE = 1_000_000
 """Largest number of partitions times brokers for which anything is searched after a failure."""

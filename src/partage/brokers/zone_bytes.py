@@ -11,14 +11,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.brokers.leaders.rates import scaled
 from partage.cluster import Cluster
 from partage.cluster.clients import SHARE, Shares
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _DIGITS = 3
 

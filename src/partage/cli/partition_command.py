@@ -12,7 +12,7 @@ from partage.cli.arguments import Json, completion_from, one_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from partage.producers.keys import Ints
+    from partage.arrays import Ints
 
 _MOST_ROWS = 50
 """Keys that the table shows."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.cluster.broker import ANY, Broker
 from partage.errors import InputError, shown
-
-Ints = npt.NDArray[np.int64]
 
 MAX_LOG_DIRS = 1000
 """Of a broker."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from partage.arrays import Bools, Floats, Ints
 from partage.cluster.broker import (
     ANY,
     MAX_BROKER_ID,
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
     from partage.cluster.clients import Clients
     from partage.cluster.formats import ClusterColumns
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 _EXAMPLES = 3
 """How many partitions a sentence names."""

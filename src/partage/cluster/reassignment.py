@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, json
 
+from partage.arrays import Ints
 from partage.cluster.broker import ANY, MAX_REPLICAS
 from partage.cluster.formats import PartitionEntry
 from partage.cluster.model import Cluster
@@ -28,8 +28,6 @@ from partage.errors import InputError, shown
 from partage.files import parse_json, read_text
 from partage.json_input import check_json
 from partage.printable import printable_json
-
-Ints = npt.NDArray[np.int64]
 
 _CURRENT = "Current partition replica assignment"
 _PROPOSED = "Proposed partition reassignment configuration"

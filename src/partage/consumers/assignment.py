@@ -8,16 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.consumers.rack_reads import RackReads, rack_reads
 from partage.frames import arrow_table, data_frame, html_table
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 from partage.group.owned import OwnedPartitions
 from partage.units import listed, plural
-
-Ints = npt.NDArray[np.int64]
 
 
 def loads_of(owner: Ints, members: int) -> Ints:
@@ -68,7 +66,7 @@ class Assignment:
     cross_rack: int | None = None
     delay_ms: int | None = None
     notes: tuple[str, ...] = ()
-    withheld: npt.NDArray[np.bool_] | None = None
+    withheld: Bools | None = None
 
     def of(self, member_id: str) -> list[tuple[str, int]]:
         """The member's partitions of this round, in order. Raises KeyError for an unknown id."""

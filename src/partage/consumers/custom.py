@@ -25,8 +25,8 @@ from traceback import extract_tb
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.errors import PartageError, shown
 from partage.group import Group, Member
 from partage.group.member import NO_GENERATION
@@ -106,7 +106,7 @@ class MemberAssignor:
             raise self._wrong("subscription", f"returned topics {shown(of)}, not texts")
         return found if user_data is None else replace(found, user_data=user_data)
 
-    def assign(self, group: Group) -> npt.NDArray[np.int64]:
+    def assign(self, group: Group) -> Ints:
         """[P] the member of each partition, when this member leads."""
         arguments = _arguments(group)
         found = self._called("assign", lambda: self._assignor.assign(*arguments))
@@ -139,7 +139,7 @@ def _place(error: BaseException) -> str:
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
 
-def run_custom_assignor(assignor: PartitionAssignor, group: Group) -> npt.NDArray[np.int64]:
+def run_custom_assignor(assignor: PartitionAssignor, group: Group) -> Ints:
     """[P] the member of each partition. Raises PartageError for a result that is not a valid
     assignment of this group."""
     try:
@@ -159,7 +159,7 @@ def _arguments(group: Group) -> tuple[dict[str, int], dict[str, Subscription]]:
     return counts, {member.id: _subscription(member) for member in group.members}
 
 
-def _owners(result: Any, group: Group) -> npt.NDArray[np.int64]:
+def _owners(result: Any, group: Group) -> Ints:
     """[P] the member of each partition in the result of ``PartitionAssignor.assign``."""
     if not isinstance(result, Mapping):
         raise PartageError(f"returned {shown(result)}, not partitions by member id")

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.consumers.assignment import loads_of
 from partage.consumers.first_choice import give_free, give_in_turn, keep, spread_evenly
 from partage.errors import InputError
@@ -33,9 +33,6 @@ from partage.flow.network import EMPTY, FULL
 from partage.flow.sorting import numbered
 from partage.group import Group
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _MAX_PAIRS = 10_000_000
 """With more pairs of topic and member than this, step 3 is skipped to save memory. With more pairs

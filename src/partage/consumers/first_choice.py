@@ -13,16 +13,13 @@ little. Most often no topic can be spread more evenly then.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.flow.group_assignment import GroupProblem, GroupSolution
 from partage.flow.network import FREE
 from partage.flow.sorting import stable_order
 from partage.group import Group
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 FEW = 2_000
 """Up to this many partitions that move, and a quarter of all, are chosen one by one."""

@@ -38,15 +38,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.consumers.java_order import JavaTable, java_order, string_hash
 from partage.errors import CannotError
 from partage.group import Group
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def java_sticky(group: Group) -> Ints:

@@ -26,13 +26,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.consumers.java_order import copied_order, java_order
 from partage.group import Group
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
 
 _PASSES = 16
 

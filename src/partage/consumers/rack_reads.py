@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.group import Group
 from partage.group.model import BYTE_RATE, NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
 
 _PLACES = ("within_rack", "across_racks", "unknown")
 

@@ -14,9 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from partage.arrays import Floats
 from partage.consumers.assignors import assignor_name, find_assignor
 from partage.consumers.backlog import Backlog
 from partage.consumers.lag_scaler import LagScaler
@@ -25,8 +23,6 @@ from partage.consumers.scenario import Scenario, ScenarioMember
 from partage.consumers.schedule import PER_SECONDS, GroupLoads, Schedule, Stretch
 from partage.consumers.simulation import Run
 from partage.consumers.steps import PauseCost, pauses_of
-
-Floats = npt.NDArray[np.float64]
 
 _BEFORE = 60.0
 """Seconds in which the first members join."""

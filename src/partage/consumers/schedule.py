@@ -23,15 +23,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.consumers.size import fewest_for
 from partage.errors import CannotError, InputError
 from partage.group import Group
 from partage.measured_loads import Windows
 from partage.period import shown
-
-Ints = npt.NDArray[np.int64]
 
 PER_SECONDS = 1000
 """Loads are whole numbers: what comes in during so many seconds."""

@@ -7,15 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from partage.consumers.assignment import Assignment, Ints
+from partage.arrays import Bools, Ints
+from partage.consumers.assignment import Assignment
 from partage.consumers.rack_reads import RackReads
 from partage.frames import html_table
 from partage.group import Group
 from partage.group.model import NO_MEMBER
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

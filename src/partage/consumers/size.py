@@ -25,13 +25,11 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.errors import CannotError, InputError
 from partage.flow.bin_packing import fewest_bins
 from partage.group import Group
-
-Ints = npt.NDArray[np.int64]
 
 _MOST_VARIABLES = 3_000
 """Partitions times members up to which the integer program is tried."""

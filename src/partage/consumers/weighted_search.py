@@ -28,13 +28,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.flow.bottleneck import find_bottleneck
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _MAX_SWEEPS = 40
 _MAX_PARTNERS = 48

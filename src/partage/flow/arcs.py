@@ -11,14 +11,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Bools, Ints
 from partage.flow.sorting import distinct
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Arcs(Struct, frozen=True, eq=False, dict=True):

@@ -10,9 +10,8 @@ the maximum over all k, and at least the sum of the items over C.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from partage.arrays import Ints
 
 
 def fewest_bins(items: Ints, capacity: int) -> int:

@@ -9,10 +9,9 @@ do not fit, the minimum cut is a set with a higher bound, which becomes the next
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
-Ints = npt.NDArray[np.int64]
+from partage.arrays import Bools, Ints
 
 
 class Bottleneck(Struct, frozen=True, eq=False):
@@ -20,7 +19,7 @@ class Bottleneck(Struct, frozen=True, eq=False):
     E]. ``flow`` [pairs]: how the items, if divisible, fill their slots up to the level."""
 
     level: int
-    slots: npt.NDArray[np.bool_]
+    slots: Bools
     flow: Ints
 
 

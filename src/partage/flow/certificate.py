@@ -18,12 +18,10 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from partage.arrays import Bools, Ints
 
 _CELLS = 1_000_000
 """Prices that are compared at a time."""

@@ -14,13 +14,10 @@ from abc import ABC, abstractmethod
 from hashlib import blake2b
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Floats, Ints
 from partage.flow.certificate import Prices, Takeovers
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 SCALES = (1, 2, 12, 720, 30_240)
 """Units in which dual values are rounded to whole prices, the coarsest first."""

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
+from partage.arrays import Ints
 from partage.flow.certificate import Prices, Takeovers
 
 if TYPE_CHECKING:
     from partage.flow.count_cases import Relaxed, Searched
     from partage.flow.takeover_counts import Evaluate
-
-Ints = npt.NDArray[np.int64]
 
 
 class CountSearch(Struct, frozen=True, eq=False):

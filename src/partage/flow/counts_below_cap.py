@@ -27,16 +27,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Floats, Ints
 from partage.flow.certificate import Prices, Takeovers
 from partage.flow.count_cases import SCALES, CaseSearch, Relaxed, Searched, no_prices
 from partage.flow.open_picks import counts_with_picks
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 EFFORT = 2_000_000
 """The effort of a search, in arcs of all flows together."""

@@ -37,14 +37,11 @@ from random import Random
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.flow.bin_packing import fewest_bins_each
 from partage.flow.network import Network, minimise
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _STEPS, _STEPS_PER_EDGE = (3_000, 60_000), 40
 """Steps of the tabu search: least, most, and per edge in between."""

@@ -22,15 +22,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Floats, Ints
 from partage.flow.network import Network, Squares, minimise
 from partage.flow.sorting import distinct, numbered
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 _ALL_PAIRS, _ALL_PAIRS_CHANGED = 400_000, 3_000_000
 """Up to this many free pairs, all are laid out; the same where many changes are needed."""

@@ -25,15 +25,11 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Bools, Floats, Ints
 from partage.flow.network import EMPTY, FREE, FULL, Faces, Network, Squares, minimise
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 _ROUNDS, _CONVERGED = 20, 0.5
 _WINDOW = 2

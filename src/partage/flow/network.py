@@ -22,10 +22,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
+from partage.arrays import Ints
 from partage.flow.arcs import Arcs
 from partage.flow.sorting import scrambled_order
 
-Ints = npt.NDArray[np.int64]
 Faces = npt.NDArray[np.int8]
 
 FREE, EMPTY, FULL = 0, 1, 2

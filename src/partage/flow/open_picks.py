@@ -14,13 +14,10 @@ from __future__ import annotations
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.flow.certificate import Takeovers
 from partage.flow.sorting import distinct
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _AT_ONCE = 16
 """The part of the high counts that is exchanged at first."""

@@ -7,9 +7,8 @@ import binascii
 import zlib
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from partage.arrays import Ints
 
 _PIECE = 2**24
 """Bytes that are unpacked at a time."""

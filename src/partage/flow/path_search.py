@@ -18,13 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.flow.residual_network import Arrows, ResidualNetwork
 from partage.flow.sorting import distinct
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _NEVER = np.iinfo(np.int64).max
 _FURTHER = 4

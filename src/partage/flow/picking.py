@@ -8,12 +8,10 @@ one item shows it, the network is not built.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.flow.arcs import Arcs
 from partage.flow.network import solve
-
-Ints = npt.NDArray[np.int64]
 
 
 def cheapest_picks(

@@ -13,13 +13,11 @@ costs are all different, cost scaling is faster.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.flow.arcs import Arcs
 from partage.flow.path_search import find_paths
 from partage.flow.residual_network import Arrows, ResidualNetwork
-
-Ints = npt.NDArray[np.int64]
 
 
 class TooManyRoundsError(Exception):

@@ -9,13 +9,11 @@ prices; if one is too small, it is raised until the bound meets the cost.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Ints
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
 from partage.flow.certificate import assignment_bound
-
-Ints = npt.NDArray[np.int64]
 
 _CELLS = 100_000
 _TRIES = 4

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.flow.arcs import Arcs
 from partage.flow.sorting import scrambled_order
 
-Ints = npt.NDArray[np.int64]
 Arrows: TypeAlias = tuple[Ints, Ints, Ints]
 """Some arcs, their tails and their heads."""
 

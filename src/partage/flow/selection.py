@@ -14,12 +14,10 @@ none, the fairest picks are found first, as a flow with convex costs.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.flow.network import Network, Optimum, Squares, minimise
 from partage.flow.picking import cheapest_picks
-
-Ints = npt.NDArray[np.int64]
 
 
 def pick_slots(item: Ints, slot: Ints, items: int, base: Ints, change: Ints) -> tuple[Ints, Ints]:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from partage.arrays import Bools, Ints
 
 _CELLS = 4_000_000
 _SAFE = 2**40

@@ -8,9 +8,8 @@ position fit in one integer, and sorting these gives the stable order.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from partage.arrays import Bools, Ints
 
 _BITS = 62
 _SCRAMBLER = 0x9E3779B97F4A7C15
@@ -69,7 +68,7 @@ def numbered(values: Ints) -> tuple[Ints, Ints, Ints]:
     return ascending[starts], order[starts], number
 
 
-def _starts(ascending: Ints) -> npt.NDArray[np.bool_]:
+def _starts(ascending: Ints) -> Bools:
     """Where a value differs from the one before it."""
     starts = np.ones(len(ascending), dtype=np.bool_)
     starts[1:] = ascending[1:] != ascending[:-1]

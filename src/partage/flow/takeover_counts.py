@@ -16,8 +16,8 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.flow.certificate import Prices, Takeovers
 from partage.flow.count_cases import (
     SCALES,
@@ -30,9 +30,6 @@ from partage.flow.count_cases import (
 )
 from partage.flow.counts_below_cap import CapSearch
 from partage.flow.network import Network, minimise
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MAX_COLUMNS = 40_000
 """Columns of the largest program that is tried."""

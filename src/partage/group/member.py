@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from partage.arrays import Ints
 from partage.group.owned import OwnedPartitions
 from partage.printable import printable
 from partage.units import plural
-
-Ints = npt.NDArray[np.int64]
 
 NO_GENERATION = -1
 

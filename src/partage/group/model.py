@@ -20,18 +20,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.errors import InputError, shown
 from partage.frames import Columns, arrow_table, data_frame, html_table
-from partage.group.member import Ints, Member
+from partage.group.member import Member
 from partage.group.owned import OwnedPartitions
 from partage.units import listed, plural
 
 if TYPE_CHECKING:
     from partage.group.formats import GroupColumns
 
-Bools = npt.NDArray[np.bool_]
 
 NO_MEMBER = -1
 MAX_PARTITIONS = 50_000_000

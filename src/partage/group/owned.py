@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from partage.arrays import Ints
 
 
 class OwnedPartitions(Mapping[str, Ints]):

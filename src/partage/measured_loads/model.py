@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.cluster import Cluster
 from partage.errors import InputError, shown
 from partage.frames import Columns, arrow_table, data_frame, html_table
@@ -21,9 +21,6 @@ from partage.measured_loads.places import Place, place_of
 from partage.measured_loads.samples import Lags, Sizes, Windows
 from partage.period import ALWAYS, Period
 from partage.units import plural
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 RATES = ("mean", "peak")
 """A rate over several windows: their mean, or the highest of them."""

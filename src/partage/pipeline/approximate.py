@@ -34,7 +34,7 @@ from partage.pipeline import measure
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from partage.producers.keys import Ints
+    from partage.arrays import Ints
 
 SAMPLE = 1 << 18
 """Records of a topic that are sampled: this many to twice as many are expected."""

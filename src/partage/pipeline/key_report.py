@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyspark.sql import functions as sf
 
+from partage.arrays import Ints
 from partage.errors import InputError
 from partage.pipeline import measure, placements
 from partage.pipeline.cache import Cache
@@ -36,7 +37,6 @@ from partage.producers.candidates import (
 )
 from partage.producers.detection import TopicCounts
 from partage.producers.fitting import EMPTY_IS_NULL, HASHES, hash_named, is_custom
-from partage.producers.keys import Ints
 from partage.producers.recommendation import MOVE_COST, recommended
 from partage.units import plural
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from partage.arrays import Ints
 from partage.cluster import Cluster
 from partage.errors import InputError
 from partage.frames import Columns, arrow_table, data_frame, html_table
@@ -25,7 +26,6 @@ from partage.measured_loads import shown_key
 from partage.measured_loads.damaged import damaged_counted
 from partage.producers.detection import Detection
 from partage.producers.fitting import EMPTY_IS_NULL
-from partage.producers.keys import Ints
 from partage.units import plural
 
 MEASURES = ("records", "bytes")

@@ -17,9 +17,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.errors import InputError, PartageError
 from partage.measured_loads import shown_key
-from partage.producers.keys import Ints, Keys
+from partage.producers.keys import Keys
 from partage.producers.model import SerializedRecord, Topic
 
 Partitions = npt.NDArray[np.int32]

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from partage.arrays import Bools, Ints
 from partage.producers.fitting import HASHES, PlacementGroups, choose
-from partage.producers.keys import Bools, Ints
 from partage.units import plural
 
 SPREAD = "round-robin"

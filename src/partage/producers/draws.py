@@ -10,7 +10,8 @@ from __future__ import annotations
 import zlib
 
 import numpy as np
-import numpy.typing as npt
+
+from partage.arrays import Ints
 
 _STEP = 0x9E3779B97F4A7C15
 _MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
@@ -35,7 +36,7 @@ class Draws:
         """A number from 0 to ``limit`` - 1; ``limit`` is below 2³¹."""
         return (self._next() >> _HALF) * limit >> _HALF
 
-    def many_below(self, limit: int, count: int) -> npt.NDArray[np.int64]:
+    def many_below(self, limit: int, count: int) -> Ints:
         """[count] the next numbers of ``below``."""
         steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_STEP)
         state = steps + np.uint64(self._state)

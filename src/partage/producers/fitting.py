@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.errors import InputError
 from partage.producers.hash_partitioner import KeyHash
-from partage.producers.keys import Bools, Ints
 from partage.producers.partitioners import ALIASES, PARTITIONERS, partitioner_named
 from partage.producers.partitioners.consistent import CONSISTENT
 from partage.producers.partitioners.fnv1a import FNV1A, FNV1A_REFERENCE

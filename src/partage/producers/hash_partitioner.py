@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from partage.arrays import Bools, Ints
 from partage.producers.custom import Partitioner, Partitions
 from partage.producers.hashing import Words
-from partage.producers.keys import Bools, Ints, Keys
+from partage.producers.keys import Keys
 from partage.producers.model import SerializedRecord, Topic
 
 

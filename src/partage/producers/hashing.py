@@ -26,7 +26,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from partage.producers.keys import AFTER, Bytes, Ints, Keys
+from partage.arrays import Ints
+from partage.producers.keys import AFTER, Bytes, Keys
 
 Words = npt.NDArray[np.uint32]
 

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.errors import InputError
 
 Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 WHERE = "keys"
 EXPECTED = "expected keys as bytes or None"

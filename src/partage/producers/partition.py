@@ -7,9 +7,10 @@ from typing import Any, overload
 
 import numpy as np
 
+from partage.arrays import Ints
 from partage.errors import InputError
 from partage.producers.custom import KeyFunction, Partitioner, Partitions
-from partage.producers.keys import BYTES, Ints, Keys, as_bytes
+from partage.producers.keys import BYTES, Keys, as_bytes
 from partage.producers.model import SerializedRecord, Topic
 from partage.producers.partitioners import PARTITIONERS, partitioner_named
 from partage.producers.partitioners.weighted import Weights

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from partage.arrays import Ints
 from partage.measured_loads import shown_key
 from partage.producers.candidates import (
     EMPTY,
@@ -28,7 +29,6 @@ from partage.producers.candidates import (
     max_over_mean,
     percent,
 )
-from partage.producers.keys import Ints
 
 MOVE_COST = 1.0
 """The default gain in busy consumers that is worth moving all keys: twice as many."""

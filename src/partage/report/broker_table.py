@@ -8,9 +8,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from partage.arrays import Floats, Ints
 from partage.report import printing, units
 from partage.report.view import Load, View
-from partage.report.view.counting import Floats, Ints
 from partage.report.view.resources import DIFFERS, common_band
 
 MANY_BROKERS = 40

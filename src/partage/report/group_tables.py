@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from partage.arrays import Ints
 from partage.consumers.assignment import Assignment
 from partage.consumers.rack_reads import RackReads
 from partage.consumers.read_again import COMMIT_INTERVALS
@@ -133,7 +133,7 @@ def _across(reads: RackReads) -> str:
 def _members(
     found: Assignment,
     names: Mapping[str, str],
-    load: npt.NDArray[np.int64],
+    load: Ints,
     order: Iterable[int],
 ) -> Table:
     group = found.group

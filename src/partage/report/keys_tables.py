@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from partage.arrays import Ints
 from partage.measured_loads import shown_key
 from partage.measured_loads.damaged import damaged_counted, damaged_line
 from partage.printable import printable
@@ -199,7 +199,7 @@ def _candidates(
     return table
 
 
-def bars(load: npt.NDArray[np.int64], width: int = _WIDTH) -> str:
+def bars(load: Ints, width: int = _WIDTH) -> str:
     """At most ``width`` bars, the fullest partition at full height; a space is an empty one."""
     count = len(load)
     if count > width:

@@ -8,9 +8,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from partage.arrays import Floats, Ints
 from partage.report import printing, units
 from partage.report.view import View
-from partage.report.view.counting import Floats, Ints
 
 _TARGETS, _SOURCES = 9, 12
 """Columns and rows up to which the whole matrix fits."""

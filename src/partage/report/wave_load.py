@@ -10,14 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.brokers.plan_file import PlanWave
 from partage.report import units
 from partage.report.view import View
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 LEVELS = 6
 """Shades of a cell that is not empty."""

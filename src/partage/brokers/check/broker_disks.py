@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
-from partage.brokers.check.plan_columns import Ints, PlanColumns
+from partage.arrays import Ints
+from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER

@@ -7,7 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns, pair_counts
+from partage.arrays import Ints
+from partage.brokers.check.plan_columns import Lists, PlanColumns, pair_counts
 from partage.flow.certificate import fill_level, takeover_bound
 
 

@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_columns import Ints
-
-Floats = npt.NDArray[np.float64]
 
 _HALVINGS = 300
 _SAME = 1e-9

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from partage.arrays import Ints
 from partage.brokers.check.broker_disks import uneven_brokers
 from partage.brokers.check.failures import (
     leaders_after_failures,
@@ -20,7 +21,7 @@ from partage.brokers.check.load_columns import LoadColumns
 from partage.brokers.check.load_figures import load_figures
 from partage.brokers.check.placement_bounds import within_tolerance
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
+from partage.brokers.check.plan_columns import Lists, PlanColumns
 from partage.brokers.check.schema import identical
 from partage.brokers.check.size_bounds import within_bands
 from partage.brokers.check.stages import is_aimed

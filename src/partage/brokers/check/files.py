@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from partage.arrays import Ints
 from partage.brokers.check.plan_columns import (
     MAX_DEFECTS,
-    Ints,
     Lists,
     PlanColumns,
     json_of,

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from partage.arrays import Bools, Ints
 from partage.brokers.check.failures import leaders_after_failures
-from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns, pair_counts
+from partage.brokers.check.plan_columns import PlanColumns, pair_counts
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.zones import Zones
 from partage.flow.certificate import Prices, Takeovers, fairest_range, picking_bound, proven_bound

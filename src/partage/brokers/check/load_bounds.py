@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from partage.arrays import Ints
 from partage.brokers.check.asked import OF_REPLICAS, RESOURCES
 from partage.brokers.check.load_columns import LoadColumns, as_array
-from partage.brokers.check.plan_columns import Ints, PlanColumns
+from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.relief_bound import least_bytes
 from partage.brokers.directory import MARKER

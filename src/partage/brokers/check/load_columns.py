@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from partage.arrays import Ints
 from partage.brokers.check.asked import LOAD_TOLERANCE, OF_LEADERS, OF_REPLICAS, RESOURCES
 from partage.brokers.check.fair_bytes import fair_loads
 from partage.brokers.check.placement_model import PlacementModel, whole_weights
-from partage.brokers.check.plan_columns import MAX_WEIGHT, Ints, PlanColumns
+from partage.brokers.check.plan_columns import MAX_WEIGHT, PlanColumns
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER
 from partage.flow.packing import unpack

@@ -7,9 +7,10 @@ from math import ceil, floor
 
 import numpy as np
 
+from partage.arrays import Ints
 from partage.brokers.check.asked import Asked
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_columns import Ints, PlanColumns
+from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER

@@ -10,14 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_columns import (
-    MAX_WEIGHT,
-    Bools,
-    Ints,
-    PlanColumns,
-    lengths,
-    pair_counts,
-)
+from partage.arrays import Bools, Ints
+from partage.brokers.check.plan_columns import MAX_WEIGHT, PlanColumns, lengths, pair_counts
 from partage.brokers.check.racks import max_per_rack
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.schema import MalformedError

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.brokers.check.asked import Asked
 from partage.brokers.check.plan_schema import PLAN
 from partage.brokers.check.racks import rows_that_break_the_rule
@@ -22,8 +22,6 @@ from partage.brokers.directory import FORMAT_VERSION, MARKER, NO_VERSION
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Lists = list[list[int]]
 Counted = TypeVar("Counted")
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from partage.arrays import Bools, Ints
 
 
 def max_per_rack(sizes: Iterable[int], replicas: int) -> int:

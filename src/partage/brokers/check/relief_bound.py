@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from partage.arrays import Bools, Ints
 from partage.brokers.check.asked import OF_LEADERS, OF_REPLICAS, RESOURCES
 from partage.brokers.check.load_columns import LoadColumns, as_array
-from partage.brokers.check.plan_columns import Bools, Ints
 from partage.flow.packing import unpack
 
 _ROWS = 20_000

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.fair_bytes import Floats, fair_bytes
+from partage.arrays import Bools, Floats, Ints
+from partage.brokers.check.fair_bytes import fair_bytes
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns
+from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.directory import MARKER
 from partage.flow.packing import unpack

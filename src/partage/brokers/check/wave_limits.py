@@ -18,8 +18,9 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.brokers.check.files import read_listed
-from partage.brokers.check.plan_columns import MAX_DEFECTS, Bools, Ints, PlanColumns, pair_counts
+from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns, pair_counts
 from partage.brokers.check.schema import identical
 from partage.brokers.directory import MARKER, wave_name
 

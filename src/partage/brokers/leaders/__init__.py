@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, structs
 
+from partage.arrays import Ints
 from partage.brokers.figures import next_live
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.leaders.failures import FailureProof, prepare_for_failures, prove_failures
@@ -27,8 +27,6 @@ from partage.flow.selection import pick_slots
 if TYPE_CHECKING:
     from partage.brokers.leaders.rates import RateProof
     from partage.brokers.leaders.zones import ZoneProof
-
-Ints = npt.NDArray[np.int64]
 
 
 class LeaderProof(Struct, frozen=True, eq=False):

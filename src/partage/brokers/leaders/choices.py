@@ -5,14 +5,11 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.brokers.figures import next_live
 from partage.brokers.problem import Problem
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Choices(Struct, frozen=True, eq=False):

@@ -18,18 +18,16 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Bools, Ints
 from partage.brokers.figures import changed_sets, next_live
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
 from partage.flow.selection import least_level, pick_pairs
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Proof = Sequence[Prices | int]
 
 _MOST_STUCK = 1 / 8

@@ -14,14 +14,11 @@ run changes nothing.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.brokers.figures import changed_sets, next_live, one_width
 from partage.brokers.problem import Problem
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def share_after_rack_failure(problem: Problem, lists: Ints, rows: Ints, pair: Ints) -> Ints:

@@ -13,17 +13,15 @@ stays unchanged. Partitions without a measured rate are then distributed by coun
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Floats, Ints
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.brokers.stages import RATE_SCALE
 from partage.cluster import Cluster
 from partage.flow.bottleneck import Bottleneck, find_bottleneck
 from partage.flow.selection import pick_slots
-
-Ints = npt.NDArray[np.int64]
 
 _SWEEPS = 50
 
@@ -35,10 +33,10 @@ class RateProof(Struct, frozen=True, eq=False):
 
     value: int
     bound: int
-    confined: npt.NDArray[np.bool_]
+    confined: Bools
 
 
-def scaled(rates: npt.NDArray[np.float64]) -> Ints:
+def scaled(rates: Floats) -> Ints:
     """[P] rates in ``RATE_SCALE``-ths of their sum, as integers."""
     largest = float(rates.max(initial=0))
     if largest <= 0:
@@ -48,7 +46,7 @@ def scaled(rates: npt.NDArray[np.float64]) -> Ints:
     return np.floor(part * (RATE_SCALE / float(part.sum()))).astype(np.int64)
 
 
-def busiest_leader(rates: npt.NDArray[np.float64], cluster: Cluster) -> float:
+def busiest_leader(rates: Floats, cluster: Cluster) -> float:
     """The highest rate that a broker of the cluster leads. ``rates``: [P], in any unit."""
     return float(np.bincount(cluster.replicas[:, 0], rates).max(initial=0))
 

@@ -10,7 +10,6 @@ the fewest changed orders. Leader counts and replica sets stay as they are.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,8 +21,6 @@ from partage.brokers.problem import Problem
 from partage.brokers.zone_bytes import zone_costs
 from partage.flow.certificate import Prices
 from partage.flow.selection import pick_cheapest_pairs
-
-Ints = npt.NDArray[np.int64]
 
 
 class ZoneProof(Struct, frozen=True, eq=False):

@@ -9,13 +9,11 @@ half of a band's lower part below what is left on average.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
+from partage.arrays import Ints
 from partage.brokers.load.model import LoadModel
 from partage.flow.load_balancing import Bands, Loads
-
-Ints = npt.NDArray[np.int64]
 
 _DISK = 1
 _ROOM = 50

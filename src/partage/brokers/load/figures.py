@@ -6,15 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.brokers.figures import Placement
-from partage.brokers.load.model import HELD, LED, Ints, LoadModel, capacity_of
+from partage.brokers.load.model import HELD, LED, LoadModel, capacity_of
 from partage.brokers.load.survivor_bound import least_share
 from partage.brokers.option_values import RESOURCES
 from partage.cluster import Cluster
-
-Bools = npt.NDArray[np.bool_]
 
 _DIGITS = 3
 _COUNTS = ("replicas", "leaders")

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Ints
 from partage.brokers.load.model import HELD, LED, LoadModel
 from partage.brokers.option_values import RESOURCES
 from partage.flow.load_balancing import MILLION, Bands
 from partage.flow.size_balancing import zone_totals
-
-Ints = npt.NDArray[np.int64]
 
 
 class Limit(Struct, frozen=True, order=True):

@@ -18,19 +18,16 @@ from functools import cached_property
 from math import ceil, floor
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Floats, Ints
 from partage.brokers.option_values import RESOURCES
 from partage.brokers.problem import Problem, capacity_weights
 from partage.cluster import Broker, Cluster
 from partage.flow.assignment import loads_of
 from partage.flow.load_balancing import Bands
 from partage.flow.size_balancing import fair_shares
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 HELD = ("replicas", "disk", "in")
 """What every replica adds to the load of its broker."""

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.load.attainable import attainable_loads
 from partage.brokers.load.model import LoadModel
 from partage.brokers.load.relief import check_disks, place_below_limits
 from partage.brokers.problem import Problem
 from partage.flow.assignment import loads_of
 from partage.flow.load_balancing import Loads, balance_leaders, balance_loads
-
-Ints = npt.NDArray[np.int64]
 
 _DISK = 1
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
+from partage.arrays import Ints
 from partage.brokers.load.limits import least_excess
 from partage.brokers.load.model import HELD, LED, LoadModel
 from partage.brokers.load.relief import bytes_bound
@@ -26,8 +26,6 @@ from partage.brokers.stages import StageName
 from partage.cluster import Cluster
 from partage.flow.load_balancing import Bands, Prices, band_prices, least_cost
 from partage.flow.packing import pack
-
-Ints = npt.NDArray[np.int64]
 
 
 def prove_loads(problem: Problem, after: Cluster) -> list[Stage]:

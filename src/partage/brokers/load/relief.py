@@ -9,8 +9,8 @@ they are.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.load.model import HELD, LED, LoadModel, known_capacity
 from partage.brokers.placement.sizes import broken_limit, movable
 from partage.brokers.problem import Problem
@@ -18,8 +18,6 @@ from partage.errors import CannotError
 from partage.flow.load_balancing.replicas import legal_start
 from partage.flow.load_relief import ReliefProblem, least_cost, limit_prices, relieve_loads
 from partage.units import size
-
-Ints = npt.NDArray[np.int64]
 
 _DISK = HELD.index("disk")
 

@@ -21,18 +21,14 @@ time limit. It does not prove its result.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Floats, Ints
 from partage.brokers.figures import Placement
 from partage.brokers.leaders import Led, lead
 from partage.brokers.load.model import LED, LoadModel
 from partage.brokers.problem import Problem
 from partage.brokers.survivors import too_large_to_search
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 _MOVED = [LED.index("out"), LED.index("leader_in")]
 _LEAST = 1e-9

@@ -12,15 +12,12 @@ comes first, then the one that reduces the overflow most.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.assignment import LOAD, MOVES
 from partage.units import size
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _MAX_STEPS = 10_000
 

@@ -15,14 +15,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.flow.assignment import LOAD, MOVES, AssignmentProblem
 from partage.flow.assignment.problem import as_rows
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 SIZES = "sizes"
 """The cost of the bytes moved, beside LOAD and MOVES."""

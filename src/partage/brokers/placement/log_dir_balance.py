@@ -22,9 +22,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.brokers.figures import changed_sets, kept_log_dirs
 from partage.brokers.placement.integer_program import NothingFitsError
 from partage.brokers.placement.log_dir_program import (
@@ -46,9 +46,6 @@ from partage.flow.size_balancing import (
     fewest_bytes,
     slot_prices,
 )
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _NO_DISK = 2**62
 

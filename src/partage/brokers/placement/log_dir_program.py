@@ -9,13 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.brokers.placement.integer_program import NothingFitsError
 from partage.flow.assignment import AssignmentProblem
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MAX_VARIABLES = 1_500
 """Replicas times log dirs up to which the program is tried: from there on the search is near."""

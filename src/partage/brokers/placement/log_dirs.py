@@ -15,16 +15,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Ints
 from partage.brokers.figures import changed_sets, kept_log_dirs, only_in
 from partage.brokers.problem import Problem, has_known_log_dirs
 from partage.brokers.waves import Wave
 from partage.cluster import Cluster
 from partage.errors import CannotError
-
-Ints = npt.NDArray[np.int64]
 
 
 class _Replica(Struct, frozen=True):

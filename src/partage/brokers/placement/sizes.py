@@ -9,9 +9,9 @@ plan fits into it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
+from partage.arrays import Bools, Ints
 from partage.brokers.options import Limits
 from partage.brokers.placement.integer_program import (
     MAX_VARIABLES,
@@ -31,9 +31,6 @@ from partage.flow.size_balancing import (
     narrowest_width,
 )
 from partage.units import Bytes, at_least, size
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _NO_DISK = 2**62
 _STEP, _WIDEST, _HALVINGS = 0.01, 1000.0, 8

@@ -21,18 +21,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Floats, Ints
 from partage.brokers.sizing.requirement import Requirement
 from partage.brokers.sizing.resources import Resource
 from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BROKERS
 from partage.errors import CannotError
 from partage.flow.bin_packing import fewest_bins
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _MOST_CELLS = 20_000_000
 """Racks times squared brokers up to which the loads of racks after failures are bounded."""

@@ -11,16 +11,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.load.model import HELD, LED, LoadModel
 from partage.brokers.problem import Problem
 from partage.brokers.sizing.requirement import Requirement
 from partage.brokers.sizing.resources import Resource
 from partage.cluster import Cluster
 from partage.flow.load_balancing import Bands, Loads, balance_loads
-
-Ints = npt.NDArray[np.int64]
 
 _DISK = HELD.index("disk")
 

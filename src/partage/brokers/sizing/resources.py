@@ -9,15 +9,13 @@ from fractions import Fraction
 from math import floor
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Ints
 from partage.brokers.load.model import capacity_of, whole_rates
 from partage.brokers.problem import Problem
 from partage.cluster import Broker, Cluster
 from partage.errors import InputError
-
-Ints = npt.NDArray[np.int64]
 
 KEYS = {
     "disk": "disk_bytes",

@@ -14,15 +14,12 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.brokers.problem import Problem
 from partage.brokers.sizing.requirement import Requirement
 from partage.brokers.sizing.resources import Resource
 from partage.cluster import Cluster
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _ROWS, _OTHERS = 8, 6
 """Partitions and other brokers that are tried in a step: those that send most, and use least."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Ints
 from partage.brokers.figures import Placement
 from partage.brokers.problem import Problem
 from partage.brokers.sizing.requirement import Requirement
 from partage.brokers.sizing.resources import Resource
 from partage.cluster import Broker, Cluster
-
-Ints = npt.NDArray[np.int64]
 
 
 class Use(Struct, frozen=True, eq=False):

@@ -16,12 +16,10 @@ from partage.brokers.options import GIVEN
 from partage.errors import InputError, shown
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+    from partage.arrays import Ints
     from partage.brokers.problem import Problem
 
-Decide: TypeAlias = "Callable[[Problem], npt.NDArray[np.int64]]"
+Decide: TypeAlias = "Callable[[Problem], Ints]"
 
 
 class Strategy(NamedTuple):
@@ -35,7 +33,7 @@ def imported(name: str) -> Decide:
     """The function that has the same name as its module here, imported when it is called: help
     and shell completion need only the names of strategies."""
 
-    def decide(problem: Problem) -> npt.NDArray[np.int64]:
+    def decide(problem: Problem) -> Ints:
         function: Decide = getattr(import_module(f"{__name__}.{name}"), name)
         return function(problem)
 

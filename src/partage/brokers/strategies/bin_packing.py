@@ -42,13 +42,11 @@ from collections.abc import Sequence
 from random import Random
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import chosen_lists, refuse_moves, with_lists
 from partage.errors import CannotError
-
-Ints = npt.NDArray[np.int64]
 
 SEED = 1
 """Seed of the random choice among ties; the tool has a fixed seed, too."""

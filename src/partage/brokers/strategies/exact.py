@@ -10,16 +10,14 @@ load, ``brokers.load``.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from partage.arrays import Ints
 from partage.brokers.placement.disks import fit_disks
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.assignment import MOVES
 
 
-def exact(problem: Problem) -> npt.NDArray[np.int64]:
+def exact(problem: Problem) -> Ints:
     """Replica sets [P, R], optimal in the order of the objective. Raises CannotError."""
     if problem.options.by_load:
         from partage.brokers.load import place_by_load
@@ -36,7 +34,7 @@ def exact(problem: Problem) -> npt.NDArray[np.int64]:
     return replicas
 
 
-def _check_limits(problem: Problem, replicas: npt.NDArray[np.int64]) -> None:
+def _check_limits(problem: Problem, replicas: Ints) -> None:
     """Raises CannotError if the placement that fits the disks moves more than is allowed."""
     limits, slots = problem.options.limits, problem.broker_slot[replicas[problem.items]]
     found = "the placement found that fits the disks moves"

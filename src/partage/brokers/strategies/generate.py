@@ -46,13 +46,12 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import chosen_topics, one_factor, with_lists
 from partage.errors import CannotError
 
-Ints = npt.NDArray[np.int64]
 Draw = Callable[[int], int]
 """Returns a random number from 0 to below its argument."""
 

@@ -9,13 +9,11 @@ reports those). They are refused only where they contradict another option.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.figures import changed_sets, one_width
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
-
-Ints = npt.NDArray[np.int64]
 
 
 def given(problem: Problem) -> Ints:

@@ -30,9 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
+from partage.arrays import Ints
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import (
     chosen_lists,
@@ -42,7 +40,7 @@ from partage.brokers.strategies.lists import (
 )
 
 
-def greedy(problem: Problem) -> npt.NDArray[np.int64]:
+def greedy(problem: Problem) -> Ints:
     """Replica lists [P, R]. Raises CannotError if a replica has to move with ``no_moves``."""
     if problem.options.no_moves:
         refuse_moves(problem, "`no_moves` forbids the move that is needed")

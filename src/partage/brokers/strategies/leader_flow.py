@@ -38,10 +38,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import refuse_moves, refuse_other_factors
-
-Ints = npt.NDArray[np.int64]
 
 
 def leader_flow(problem: Problem) -> Ints:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
-
-Ints = npt.NDArray[np.int64]
 
 
 def chosen_lists(problem: Problem) -> list[list[int]]:

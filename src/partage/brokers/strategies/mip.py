@@ -36,13 +36,11 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import refuse_other_factors
 from partage.errors import CannotError
-
-Ints = npt.NDArray[np.int64]
 
 LEAST_FACTOR = (9, 10)
 """The least load as a fraction of the average: the tool's ``--balanced-factor-min``. Its
@@ -89,7 +87,7 @@ def _check(problem: Problem) -> None:
         )
 
 
-def _solve(own: Ints, factor: Ints, slots: int) -> npt.NDArray[np.bool_]:
+def _solve(own: Ints, factor: Ints, slots: int) -> Bools:
     """[I, E] which slot holds which partition. ``own`` [I, R]: current slots, leader first, -1
     padded."""
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -131,7 +129,7 @@ def _solve(own: Ints, factor: Ints, slots: int) -> npt.NDArray[np.bool_]:
     return np.asarray(result.x.reshape(items, slots) > 0.5)
 
 
-def _lists(own: Ints, holds: npt.NDArray[np.bool_]) -> Ints:
+def _lists(own: Ints, holds: Bools) -> Ints:
     """[I, R] slots: the current order, then new ones; shuffled if the leader must leave its
     broker."""
     random = Random(SEED)

@@ -42,13 +42,11 @@ from collections.abc import Iterator
 from itertools import cycle, islice, permutations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import with_lists
 from partage.errors import CannotError
-
-Ints = npt.NDArray[np.int64]
 
 LIMIT = 3_000
 """Partitions of one replication factor: time is cubic, memory quadratic in their number."""

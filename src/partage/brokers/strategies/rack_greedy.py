@@ -33,15 +33,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
+from partage.arrays import Ints
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import chosen_lists, chosen_topics, one_factor, with_lists
 from partage.errors import CannotError
 
 
-def rack_greedy(problem: Problem) -> npt.NDArray[np.int64]:
+def rack_greedy(problem: Problem) -> Ints:
     """Replica lists [P, R].
 
     Raises CannotError with ``no_moves``, if the partitions of a topic need different replication

@@ -70,13 +70,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.leader_flow import handovers
 from partage.brokers.strategies.lists import chosen_lists, with_lists
 from partage.errors import CannotError
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 MOST_CELLS = 10_000_000
 """Partitions times brokers; a larger first network would need several gigabytes."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.brokers.figures import changed_sets, kept_log_dirs, moved_log_dirs
 from partage.brokers.waves.changes import UNLIMITED, Changes
 from partage.brokers.waves.disk_order import WaveLimits, order_waves
@@ -19,8 +19,6 @@ from partage.brokers.waves.safe_order import DeadEndError
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.flow.edge_colouring import Edges, colour_classes, fewest_colours
-
-Ints = npt.NDArray[np.int64]
 
 
 class BetweenLogDirs:

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from partage.arrays import Bools, Ints
 
 UNLIMITED = 2**62
 """Free bytes of a disk of unknown size."""

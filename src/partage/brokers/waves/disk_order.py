@@ -20,14 +20,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.brokers.waves.changes import Changes, short_of_space
 from partage.brokers.waves.safe_order import safe_order
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _LOOKAHEAD = 32
 """Waves among which the next one is chosen if the first of them does not fit."""

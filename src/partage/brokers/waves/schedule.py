@@ -22,10 +22,10 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Ints
 from partage.brokers.figures import changed_rows, new_replicas
 from partage.brokers.waves.between_log_dirs import BetweenLogDirs
 from partage.brokers.waves.changes import UNLIMITED, Changes
@@ -35,8 +35,6 @@ from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.flow.edge_colouring import Edges, colour_classes, fewest_colours
 from partage.flow.sorting import distinct
-
-Ints = npt.NDArray[np.int64]
 
 
 class Wave(Struct, frozen=True, eq=False):

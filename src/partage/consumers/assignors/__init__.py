@@ -27,9 +27,7 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import isabstract
 
-import numpy as np
-import numpy.typing as npt
-
+from partage.arrays import Ints
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors.connect import connect
 from partage.consumers.assignors.failover import failover
@@ -51,7 +49,7 @@ MODES = ("optimal", "java", "java-3.7.0")
 """The exact or best known assignment, or that of the Java class of the same name: of today, or as
 it was up to that version."""
 
-Decide = Callable[..., npt.NDArray[np.int64] | Assignment]
+Decide = Callable[..., Ints | Assignment]
 
 
 @dataclass(frozen=True)
@@ -206,7 +204,7 @@ def register(assignor: PartitionAssignor) -> None:
 
 
 def _custom(create: Callable[[], PartitionAssignor], cooperative: bool, label: str) -> Assignor:
-    def decide(group: Group) -> npt.NDArray[np.int64]:
+    def decide(group: Group) -> Ints:
         return run_custom_assignor(create(), group)
 
     return Assignor(decide, cooperative, create=create, label=label)

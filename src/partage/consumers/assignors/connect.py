@@ -31,16 +31,14 @@ from itertools import pairwise
 from typing import Annotated, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Meta, Struct
 
+from partage.arrays import Bools, Ints
 from partage.consumers.assignment import Assignment, loads_of
 from partage.errors import InputError
 from partage.group import Group, Member
 from partage.group.model import MAX_PARTITIONS, NO_MEMBER
 from partage.json_input import Name, check_json
-
-Ints = npt.NDArray[np.int64]
 
 DELAY_MS, MAX_MS = 300_000, 2**62
 _BACKOFF_MS = 40
@@ -136,7 +134,7 @@ def _backoff_ms(settings: _Settings) -> int:
     return min(settings.delay_ms, _BACKOFF_MS**rounds) if rounds else 0
 
 
-def _lost(group: Group, departed: Iterable[Member], free: npt.NDArray[np.bool_]) -> dict[int, int]:
+def _lost(group: Group, departed: Iterable[Member], free: Bools) -> dict[int, int]:
     """When the last worker that ran it left, by lost task, ascending. ``free`` [P]: existing tasks
     that no present worker runs."""
     left: dict[int, int] = {}

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.consumers.user_data import read_priority
 from partage.errors import InputError, shown
 from partage.group import Group
@@ -26,7 +26,7 @@ CONFIG = "assignment.consumer.priority"
 DEFAULT_PRIORITY = 2**31 - 1
 
 
-def failover(group: Group) -> npt.NDArray[np.int64]:
+def failover(group: Group) -> Ints:
     """[P] the member of each partition."""
     given = [priority_of(m.id, m.priority, m.config, m.user_data) for m in group.members]
     priority = np.array([DEFAULT_PRIORITY if one is None else one for one in given])

@@ -13,13 +13,13 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 
 
-def lag(group: Group) -> npt.NDArray[np.int64]:
+def lag(group: Group) -> Ints:
     """[P] the member of each partition."""
     owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     for topic in range(len(group.topics)):

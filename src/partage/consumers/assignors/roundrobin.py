@@ -7,13 +7,11 @@ around the members and is never reset; it skips a member that does not subscribe
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.consumers.member_order import sorted_members
 from partage.group import Group
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
 
 
 def roundrobin(group: Group) -> Ints:

@@ -10,9 +10,7 @@ Cooperative-sticky makes the same decision; it differs in what members revoke, a
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from partage.arrays import Ints
 from partage.consumers.assignment import Assignment
 from partage.consumers.exact_assignment import assign_exactly
 from partage.consumers.java_sticky import java_sticky, java_sticky_3_7_0
@@ -22,7 +20,7 @@ from partage.group import Group
 
 def sticky(
     group: Group, mode: str, racks_first: bool = False, max_skew: float | None = None
-) -> npt.NDArray[np.int64] | Assignment:
+) -> Ints | Assignment:
     """[P] the member of each partition; with what is withheld where that is Kafka 3.7.0's."""
     if racks_first or max_skew is not None:
         return assign_racks_first(group, mode, racks_first, max_skew)

@@ -49,8 +49,8 @@ Differences from Kafka, whose default is HighAvailabilityTaskAssignor:
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.consumers.assignment import Assignment, Warmups
 from partage.consumers.streams.config import UNKNOWN_LAG, StreamsConfig
 from partage.consumers.streams.standbys import place_standbys
@@ -61,9 +61,6 @@ from partage.consumers.streams.warmups import StateLags, WarmupPlan, plan_round
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 from partage.units import plural
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _MAX_LAG = 2**40
 """Larger lags count as this when targets are chosen."""

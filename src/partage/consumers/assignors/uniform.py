@@ -8,9 +8,7 @@ moves (``consumers.exact_assignment``), or racks before loads (``consumers.racks
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from partage.arrays import Ints
 from partage.consumers.assignment import Assignment
 from partage.consumers.exact_assignment import assign_exactly
 from partage.consumers.java_uniform import java_uniform
@@ -20,7 +18,7 @@ from partage.group import Group
 
 def uniform(
     group: Group, mode: str, racks_first: bool = False, max_skew: float | None = None
-) -> npt.NDArray[np.int64] | Assignment:
+) -> Ints | Assignment:
     """[P] the member of each partition."""
     if racks_first or max_skew is not None:
         return assign_racks_first(group, mode, racks_first, max_skew)

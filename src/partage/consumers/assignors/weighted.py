@@ -13,8 +13,8 @@ as much is moved as is needed to get there. ``java`` is the well-known assignor 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors.lag import lag
 from partage.consumers.exact_assignment import assign_exactly, check_max_skew
@@ -27,8 +27,6 @@ from partage.consumers.weighted_search import (
 from partage.errors import InputError
 from partage.group import Group
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
 
 _MAX_TOTAL = 2**62
 """The largest sum of all weights, so that loads stay exact."""

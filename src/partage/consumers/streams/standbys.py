@@ -9,14 +9,11 @@ proportion to its threads; the given cost, by default standbys on processes with
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.consumers.streams.tasks import MARGIN, Tasks
 from partage.flow.network import Network, Squares, minimise
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def place_standbys(

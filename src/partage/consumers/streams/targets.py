@@ -27,15 +27,12 @@ from enum import Enum
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.consumers.streams.tasks import Tasks, squares_near
 from partage.consumers.streams.threads import TaskGroups
 from partage.flow.network import Network, Squares, minimise
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Even(Enum):

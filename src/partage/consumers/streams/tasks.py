@@ -11,13 +11,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Floats, Ints
 from partage.flow.network import Squares
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _MAX_SCALE = 5040
 """Largest common multiple of the thread counts that processes are scaled by; beyond it, scales are
@@ -67,9 +64,7 @@ class Tasks:
         return table
 
 
-def squares_near(
-    guess: npt.NDArray[np.float64], tail: Ints, head: Ints, weight: Ints, capacity: Ints
-) -> Squares:
+def squares_near(guess: Floats, tail: Ints, head: Ints, weight: Ints, capacity: Ints) -> Squares:
     """Squares of flows that are probably close to ``guess``."""
     return Squares(
         tail=tail,

@@ -13,15 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.consumers.streams.config import UNKNOWN_LAG, StreamsConfig
 from partage.consumers.streams.tasks import Tasks
 from partage.group import Group, Member
 from partage.group.model import NO_MEMBER
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

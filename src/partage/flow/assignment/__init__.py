@@ -36,9 +36,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.flow.assignment.count_network import DRIFT, Groups, solve_counts
 from partage.flow.assignment.disaggregation import Counts, assign_items
 from partage.flow.assignment.item_network import (
@@ -69,9 +69,6 @@ __all__ = [
     "loads_of",
     "zone_bounds",
 ]
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 _FEW = 8

@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Floats, Ints
 from partage.flow.assignment.problem import AssignmentProblem
 from partage.flow.network import Network, Squares
 from partage.flow.sorting import numbered
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _FAR = np.iinfo(np.int64).max
 

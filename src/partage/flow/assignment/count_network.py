@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Floats, Ints
 from partage.flow.assignment.cells import Cells, Ends, last_unit, lay_ends
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
 from partage.flow.network import (
@@ -22,10 +23,6 @@ from partage.flow.network import (
     minimise,
 )
 from partage.flow.sorting import counted
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 ALL_PAIRS = 2_000_000
 """Up to this many pairs of group and slot, all are laid out."""

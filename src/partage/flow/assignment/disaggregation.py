@@ -18,13 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.flow.assignment.count_network import CountNetwork
 from partage.flow.assignment.problem import AssignmentProblem, as_rows
 from partage.flow.network import Network, minimise
 from partage.flow.sorting import counted, stable_order
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _ANY = 2**30
 _MANY, _TIMES, _LEAST = 400_000, 4, 8

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Bools, Ints
 from partage.flow.assignment.cells import Cells, Ends, last_unit, lay_ends
 from partage.flow.assignment.count_network import (
     ALL_PAIRS,
@@ -35,8 +36,6 @@ from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProbl
 from partage.flow.network import FREE, FULL, Network, Squares, minimise
 from partage.flow.sorting import counted, numbered, stable_order
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Prices = dict[str, tuple[Ints, Ints | None]]
 
 

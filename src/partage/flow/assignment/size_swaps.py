@@ -11,13 +11,10 @@ pairs tried improves the assignment, which need not be the optimum.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.flow.assignment.problem import AssignmentProblem, as_rows
 from partage.flow.sorting import numbered, stable_order
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _SWEEPS = 12
 _PARTNERS = 8

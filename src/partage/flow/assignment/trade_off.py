@@ -25,11 +25,10 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Ints
 from partage.flow.assignment.count_network import CountNetwork, Groups
 from partage.flow.assignment.problem import LOAD, MOVES, AssignmentProblem
 from partage.flow.network import Network
-
-Ints = npt.NDArray[np.int64]
 
 
 class Trade(Struct, frozen=True, eq=False):

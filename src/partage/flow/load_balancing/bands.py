@@ -5,11 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from partage.arrays import Floats, Ints
 
 MILLION = 10**6
 

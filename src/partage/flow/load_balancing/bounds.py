@@ -9,13 +9,11 @@ lower bound, whatever the prices are.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.load_balancing.bands import Bands
 from partage.flow.load_balancing.prices import Prices
-
-Ints = npt.NDArray[np.int64]
 
 _CELLS = 4_000_000
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.load_balancing.bands import Bands
 from partage.flow.load_balancing.replicas import LEAST_GAIN, LEAST_SHARE, ReplicaSearch
 from partage.flow.load_balancing.worst_first import improve_worst_first
-
-Ints = npt.NDArray[np.int64]
 
 
 class JointSearch(ReplicaSearch):

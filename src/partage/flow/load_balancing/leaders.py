@@ -11,14 +11,11 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.flow.assignment import loads_of
 from partage.flow.load_balancing.bands import Bands, Penalty
 from partage.flow.load_balancing.worst_first import improve_worst_first
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _MARGIN = 0.01
 _PARTNERS = 12

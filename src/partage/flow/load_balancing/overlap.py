@@ -8,12 +8,9 @@ items that suit a slot alike, those come first that share little with it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.flow.assignment import AssignmentProblem
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _SHARED, _FAMILY = 0.3, 0.1
 """What twice the average counts for, beside the cosine of an item's loads and those lacking."""

@@ -12,15 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Floats, Ints
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.load_balancing.bands import Bands
 from partage.flow.load_balancing.targets import zones_fixed
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _VARIABLES = 40_000
 """The size that the number of bins is chosen for."""

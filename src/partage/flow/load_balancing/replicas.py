@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Floats, Ints
 from partage.flow.assignment import AssignmentProblem, loads_of
 from partage.flow.assignment.problem import as_rows
 from partage.flow.load_balancing.bands import Bands, Penalty
@@ -27,10 +27,6 @@ from partage.flow.load_balancing.overlap import Overlap
 from partage.flow.load_balancing.targets import counts_by_surplus, target_loads, zones_fixed
 from partage.flow.load_balancing.worst_first import improve_worst_first
 from partage.flow.size_balancing.band_search import BandSearch
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 _MARGIN = 0.01
 """The share of a band's width that targets and repairs keep from its edges."""

@@ -14,17 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Ints
 from partage.flow.assignment import AssignmentProblem, loads_of
 from partage.flow.load_balancing.bands import Bands, Penalty
 from partage.flow.load_balancing.joint import JointSearch
 from partage.flow.load_balancing.leaders import LeaderSearch
 from partage.flow.load_balancing.replicas import ReplicaSearch, legal_start
-
-Ints = npt.NDArray[np.int64]
 
 _CLOSER = 0.9
 """A result counts only if it brings the squared distances down to this share."""

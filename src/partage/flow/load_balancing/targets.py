@@ -15,13 +15,10 @@ in proportion to that: then the replicas that fill one slot are those that relie
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.water_level import water_level
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def zones_fixed(problem: AssignmentProblem) -> bool:

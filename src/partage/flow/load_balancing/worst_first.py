@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from partage.arrays import Floats
 
 _FEWEST, _FOR_EACH, _CLOSER = 100, 4, 0.95
 """After 100 steps, or 4 for each slot, the sum of the distances must be down to this share."""

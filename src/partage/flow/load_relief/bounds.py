@@ -11,11 +11,9 @@ are. An item whose slots may not change pays for these.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.flow.load_relief.state import ReliefProblem
-
-Ints = npt.NDArray[np.int64]
 
 _CELLS = 4_000_000
 _FAR = 2**61

@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Floats, Ints
 from partage.flow.load_relief.state import ReliefProblem
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _CELLS = 2_000_000
 _LEAST = 1e-7

@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from partage.arrays import Floats, Ints
 from partage.flow.load_relief.changes import Changes, cost_of
 from partage.flow.load_relief.state import ReliefProblem
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _FIRST, _OTHER = 1e5, 1e3
 """The penalties for a mean fair load above a limit, in mean sizes of an item."""

@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.flow.load_relief.changes import Changes, every_change, paying_changes
 from partage.flow.load_relief.program import Program, Solution
 from partage.flow.load_relief.state import ReliefProblem
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _ROUNDS, _AT_ONCE = 60, 4_000
 _CHOICES = 400

@@ -10,15 +10,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Bools, Floats, Ints
 from partage.flow.assignment import AssignmentProblem, loads_of
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 class ReliefProblem(Struct, frozen=True, eq=False, dict=True):

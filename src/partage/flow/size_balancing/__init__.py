@@ -15,10 +15,10 @@ from its own result as long as that narrows the bands, so a second run changes n
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from partage.arrays import Floats, Ints
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.size_balancing.band_search import BandSearch
 from partage.flow.size_balancing.band_width import narrowest_width
@@ -40,8 +40,6 @@ __all__ = [
     "zone_totals",
 ]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _FIRST, _DOUBLINGS, _HALVINGS = 0.001, 24, 4
 _ANY = 2**62

@@ -19,14 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Ints
 from partage.flow.assignment.problem import AssignmentProblem, as_rows
 from partage.flow.size_balancing.pricing import copied_part
 from partage.flow.size_certificate import PARTS
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _PARTNERS = 48
 """Slots tried on the other side of a step: those with the most free space."""

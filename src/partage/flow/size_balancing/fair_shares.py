@@ -10,15 +10,11 @@ cannot be reached, and the distance is reported.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Bools, Floats, Ints
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.size_certificate import level_bound
 from partage.flow.water_level import water_level
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 _SAME_LEVEL = 1e-9
 

@@ -13,11 +13,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.arrays import Ints
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.network import Network, minimise
 from partage.flow.size_certificate import PARTS
-
-Ints = npt.NDArray[np.int64]
 
 _LEVELS = 4
 """Levels between a part of the size and twice that."""

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from partage.arrays import Floats, Ints
 from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
 from partage.cluster import Cluster
 from partage.errors import CannotError, PartageError
 from partage.measured_loads import Profile
-
-Floats = npt.NDArray[np.float64]
 
 HEAVIEST = 3
 """The number of partitions that an alert names."""
@@ -106,7 +104,7 @@ class ClusterFile:
         return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
-def _leaders(cluster: Cluster) -> npt.NDArray[np.int64]:
+def _leaders(cluster: Cluster) -> Ints:
     """[P] position of each partition's first live broker, -1 where all are dead."""
     live = np.append(cluster.alive, False)[cluster.replicas]  # index -1 is padding
     leader = cluster.replicas[np.arange(cluster.partitions), live.argmax(axis=1)]

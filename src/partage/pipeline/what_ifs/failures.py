@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from partage.arrays import Ints
 from partage.errors import InputError
-from partage.pipeline.what_ifs.placements import Ints, Placement, Placements, loads, over_mean
+from partage.pipeline.what_ifs.placements import Placement, Placements, loads, over_mean
 from partage.pipeline.what_ifs.survivors import BROKER, RACK, survivors
 
 MIN_ISR = 2

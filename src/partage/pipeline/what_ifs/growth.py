@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from partage.arrays import Floats
 from partage.errors import InputError
-from partage.pipeline.what_ifs.placements import Floats, Placement, Placements, loads, over_mean
+from partage.pipeline.what_ifs.placements import Placement, Placements, loads, over_mean
 from partage.units import MAX_COUNT
 
 _SCHEMA = pa.schema(

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from partage.arrays import Bools, Floats, Ints
+
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan
     from partage.brokers.problem import Problem
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 TODAY = "today"
 

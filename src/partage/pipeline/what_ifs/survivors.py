@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from partage.pipeline.what_ifs.placements import Floats, Ints, Placement, Placements
+from partage.arrays import Floats, Ints
+from partage.pipeline.what_ifs.placements import Placement, Placements
 
 BROKER, RACK = "broker", "rack"
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from partage.arrays import Ints
 from partage.errors import InputError
 from partage.producers.draws import Draws
 from partage.producers.hash_partitioner import KeylessStrategy
-from partage.producers.keys import Ints
 from partage.producers.model import Topic, is_number
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from partage.arrays import Ints
 from partage.producers.draws import Draws
 from partage.producers.hash_partitioner import KeylessStrategy
-from partage.producers.keys import Ints
 from partage.producers.model import MAX_PARTITIONS, Topic
 
 

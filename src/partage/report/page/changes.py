@@ -12,7 +12,7 @@ from partage.report.view import View
 from partage.report.view.next_best import next_best
 
 if TYPE_CHECKING:
-    from partage.report.view.counting import Ints
+    from partage.arrays import Ints
 
 LIMIT = 400_000
 """Partitions in the page at most; of more, those with the most bytes to copy."""

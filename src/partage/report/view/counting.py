@@ -14,11 +14,8 @@ from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from partage.arrays import Bools, Floats, Ints
 
 
 def positions(lists: Sequence[Sequence[int]], ids: Ints, width: int) -> Ints:

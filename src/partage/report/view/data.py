@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
+from partage.arrays import Bools, Floats, Ints
 from partage.brokers.figures import deleted_replicas
 from partage.brokers.least_time import refusal
 from partage.brokers.optimality import optimality
@@ -21,7 +22,7 @@ from partage.brokers.plan_file import (
 )
 from partage.brokers.stages import StageName
 from partage.report import units
-from partage.report.view.counting import Bools, Floats, Ints, new_replicas
+from partage.report.view.counting import new_replicas
 from partage.report.view.loads import Load, Rack
 from partage.units import Rate
 

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
+from partage.arrays import Bools, Floats, Ints
 from partage.brokers.plan_file import BrokerLoad, PlanBroker, ResourceFigures
 from partage.report import units
-from partage.report.view.counting import Bools, Floats, Ints
 
 Unit = Literal["count", "bytes", "rate"]
 

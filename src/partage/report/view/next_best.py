@@ -15,9 +15,10 @@ from collections import defaultdict
 import numpy as np
 from msgspec import Struct
 
+from partage.arrays import Ints
 from partage.brokers.stages import StageName
 from partage.flow.packing import unpack
-from partage.report.view.counting import Ints, new_replicas
+from partage.report.view.counting import new_replicas
 from partage.report.view.data import PlanData
 
 COSTS = {StageName.REPLICAS: "load", StageName.MOVES: "moves", StageName.TOPIC_SPREAD: "spread"}
