@@ -60,7 +60,7 @@ GIVEN = {
 """The dataclasses of the planner: what ``import partage`` gives, with its parts, and the options,
 which ``--help`` loads without msgspec."""
 
-OF_NO_PACKAGE = "brokers cluster flow frames json_input kafka_names patterns report units"
+OF_NO_PACKAGE = "arrays brokers cluster flow frames json_input kafka_names patterns report units"
 
 SHOW = "import sys, json; json.dump(sorted({m.partition('.')[0] for m in sys.modules}), sys.stdout)"
 RUN = """

@@ -102,16 +102,16 @@ def member(run: Run, value: dict[str, Any]) -> str:
 
 def window(run: Run, seconds: int) -> str:
     from partage.period import ALWAYS
-    from partage.pipeline.profile import _check
+    from partage.pipeline.profile import check_options
 
-    return problem_of(lambda: _check(seconds, 1, ALWAYS))
+    return problem_of(lambda: check_options(seconds, 1, ALWAYS))
 
 
 def top(run: Run, count: int) -> str:
     from partage.period import ALWAYS
-    from partage.pipeline.profile import _check
+    from partage.pipeline.profile import check_options
 
-    return problem_of(lambda: _check(1, count, ALWAYS))
+    return problem_of(lambda: check_options(1, count, ALWAYS))
 
 
 def runs(run: Run, count: int) -> str:

@@ -33,6 +33,7 @@ from partage.live.execution.journal import Journal
 from partage.outputs import new_directory
 from partage.testing import FakeCluster
 from tests.cli.conftest import Ended
+from tests.live.described_groups import member, of_groups
 from tests.outputs.test_file import full_disk, mode, umask
 
 pytestmark = pytest.mark.usefixtures("no_variables")
@@ -86,6 +87,7 @@ WRITTEN: dict[tuple[Way, str], Output] = {
     (("size",), "out"): Output((f"{CLUSTER}", "-o", "out"), "plan.json"),
     (("groups",), "report"): Output(("--bootstrap-server", "h:1", "--report", "out")),
     (("snapshot",), "out"): Output(("--bootstrap-server", "h:1", "-o", "out")),
+    (("groups",), "out"): Output(("billing", "--bootstrap-server", "h:1", "-o", "out")),
     (("profile",), "out"): Output(
         ("events.parquet", "--overwrite", "-o", "out"), "profile.json", quick=False
     ),
@@ -169,6 +171,7 @@ def here(
     }
     (tmp_path / "group.json").write_text(json.dumps(group))
     cluster.commit("billing", ("t", 0), 0)
+    of_groups(cluster, {"billing": {"members": [member(1, {"t": [0]})]}})
     (tmp_path / "feed").mkdir()
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs/a.log").write_text("no line of a consumer\n")

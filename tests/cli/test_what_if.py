@@ -34,7 +34,7 @@ def scenario(tmp_path: Path) -> str:
         ("churn scenario.json --assignor best", "--assignor best: expected one of range,"),
         ("churn scenario.json --protocol lazy", "--protocol lazy: expected one of eager,"),
         ("churn scenario.json --mode best", "--mode best: expected one of optimal,"),
-        ("churn scenario.json -o taken", "taken: contains files that partage did not write"),
+        ("churn scenario.json -o taken", "taken: has what-if.json, but no .partage.json"),
         ("churn scenario.json -o mine", "mine: contains files that partage did not write"),
         pytest.param(
             *("churn scenario.json -o nosuch://a/b", "nosuch://a/b: Spark has no client for such"),
@@ -72,7 +72,13 @@ def test_churn(run: Run, spark: Any, scenario: str, tmp_path: Path) -> None:
     assert [(row["protocol"], row["measure"], row["runs"]) for row in value["percentiles"]] == [
         (protocol, measure, 0 if measure == "lag_peak" else 4)
         for protocol in ("eager", "cooperative")
-        for measure in ("moved", "unowned_partition_seconds", "rounds", "lag_peak")
+        for measure in (
+            "moved",
+            "paused_partition_seconds",
+            "unowned_partition_seconds",
+            "rounds",
+            "lag_peak",
+        )
     ]
     again = run(*asked, "--json")
     assert (again.code, again.err) == (
@@ -89,7 +95,7 @@ def test_churn(run: Run, spark: Any, scenario: str, tmp_path: Path) -> None:
         for file in (tmp_path / "out" / "percentiles").glob("*.json")
         for line in file.read_text().splitlines()
     ]
-    assert len(rows) == 8
+    assert len(rows) == 10
 
 
 @pytest.mark.long

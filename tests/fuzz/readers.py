@@ -256,7 +256,9 @@ def workspace(folder: Path) -> None:
     with (folder / "generated.txt").open("a", encoding="utf-8") as file:
         file.write(f"Proposed partition reassignment configuration\n{json.dumps(REASSIGNMENT)}\n")
     write("lag.txt", LAGS)
-    for name, group in (("group", GROUP), ("streams", STREAMS), ("connect", CONNECT)):
+    of_profile = {"topics": {"t": 2}, "members": [{"id": "a", "topics": ["t"]}]}
+    groups = {"group": GROUP, "streams": STREAMS, "connect": CONNECT, "measured": of_profile}
+    for name, group in groups.items():
         write(f"{name}.json", group)
     for name in SCENARIOS:
         text = (GROUPS / f"{name}-scenario.json").read_text(encoding="utf-8")
@@ -751,8 +753,8 @@ READERS: tuple[Reader, ...] = (
         tuple(f"prof/{name}/part-0.parquet" for name in ("sizes", "lags", "keys")),
         (
             command("plan", "cluster.json", "--profile", "prof", "--horizon", "30", "--json"),
-            _assign("group.json", "weighted", "--profile", "prof", "--weight-by", "lag"),
-            _assign("group.json", "weighted", "--profile", "prof"),
+            _assign("measured.json", "weighted", "--profile", "prof", "--weight-by", "lag"),
+            _assign("measured.json", "weighted", "--profile", "prof"),
             function(_profile_in_python),
         ),
         ("measured_loads.files",),

@@ -45,7 +45,9 @@ def with_racks(draw: random.Random) -> Group:
     return Group(
         topics,
         [
-            Member(i, names, process=p, rack=racks[p], owned=[x for x in owner if owner[x] == i])
+            Member(
+                i, list(names), process=p, rack=racks[p], owned=[x for x in owner if owner[x] == i]
+            )
             for i, p in members
         ],
         racks={
