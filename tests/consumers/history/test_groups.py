@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from partage.consumers.history import History
@@ -74,34 +72,41 @@ def unknown(history: History) -> str:
 # -- members that end without a log line
 
 
-def crash(*settings: Sequence[str]) -> History:
-    """a leads, b crashes after its heartbeat at 5 s, a begins to join again at 16 s."""
-    (before,) = settings or ([],)
+def falls_silent(
+    last: float, *settings: str, joins_again: float = 50, assigned: float = 50
+) -> History:
+    """a leads; b's last line is at ``last``, and none that it left; a begins to join again, and
+    gets b's partition when generation 2 is assigned."""
     return one_group(
         {
             "a.log": [
-                *before,
+                *settings,
                 joining(0, client="a"),
                 joined(1, "a-1", 1, client="a"),
                 plan(1, 1, {"a-1": "t-0", "b-1": "t-1"}, client="a"),
                 added(1, "t-0", client="a"),
-                joining(16, client="a"),
-                revoked(16, "t-0", client="a"),
-                joined(17, "a-1", 2, client="a"),
-                plan(17, 2, {"a-1": "t-0, t-1"}, client="a"),
-                added(17, "t-0, t-1", client="a"),
+                joining(joins_again, client="a"),
+                revoked(joins_again, "t-0", client="a"),
+                joined(assigned, "a-1", 2, client="a"),
+                plan(assigned, 2, {"a-1": "t-0, t-1"}, client="a"),
+                added(assigned, "t-0, t-1", client="a"),
             ],
             "b.log": [
                 joined(1, "b-1", 1, client="b"),
                 added(1, "t-1", client="b"),
-                line(5, "Received successful Heartbeat response", client="b"),
+                line(last, "Received successful Heartbeat response", client="b"),
             ],
         }
     )
 
 
+def crash(*settings: str) -> History:
+    """b crashes after its heartbeat at 5 s."""
+    return falls_silent(5, *settings, joins_again=16, assigned=17)
+
+
 def test_a_crash_is_counted_until_a_session_timeout_before_the_others_join() -> None:
-    history = crash(config("a"))
+    history = crash(*config("a"))
     assert owned(history) == [
         ("a-1", 0, 1.0, 16.0),
         ("a-1", 0, 17.0, 17.0),
@@ -122,33 +127,8 @@ def test_without_the_session_timeout_it_is_counted_until_the_last_line() -> None
     assert history.settings == {"session_timeout": 11.0}
 
 
-def ends_at(last: float, *settings: str) -> History:
-    """b's log ends at a time without a line that it left; a begins to join again at 50 s."""
-    return one_group(
-        {
-            "a.log": [
-                *settings,
-                joining(0, client="a"),
-                joined(1, "a-1", 1, client="a"),
-                plan(1, 1, {"a-1": "t-0", "b-1": "t-1"}, client="a"),
-                added(1, "t-0", client="a"),
-                joining(50, client="a"),
-                revoked(50, "t-0", client="a"),
-                joined(50, "a-1", 2, client="a"),
-                plan(50, 2, {"a-1": "t-0, t-1"}, client="a"),
-                added(50, "t-0, t-1", client="a"),
-            ],
-            "b.log": [
-                joined(1, "b-1", 1, client="b"),
-                added(1, "t-1", client="b"),
-                line(last, "Received successful Heartbeat response", client="b"),
-            ],
-        }
-    )
-
-
 def test_a_member_left_if_the_others_join_sooner_than_its_session_can_expire() -> None:
-    history = ends_at(49, *config("a"))
+    history = falls_silent(49, *config("a"))
     assert [(one.id, one.ended) for one in history.members] == [("a-1", None), ("b-1", "left")]
     assert ("b-1", 1, 1.0, 49.0) in owned(history)
     assert history.rounds[1].revoked["b-1"] == (("t", 1),)
@@ -174,7 +154,7 @@ def test_a_member_left_if_the_others_join_sooner_than_its_session_can_expire() -
     ],
 )
 def test_how_soon_a_session_can_expire(last: float, known: bool, ended: str) -> None:
-    history = ends_at(last, *(config("a") if known else ()))
+    history = falls_silent(last, *(config("a") if known else ()))
     (b,) = (one for one in history.members if one.id == "b-1")
     assert b.ended == ended
     if not known:  # only a crash shows how long a session is
@@ -183,7 +163,7 @@ def test_how_soon_a_session_can_expire(last: float, known: bool, ended: str) -> 
 
 
 def test_others_learn_with_their_next_heartbeat_that_a_member_left() -> None:
-    history = ends_at(44, *config("a"))
+    history = falls_silent(44, *config("a"))
     assert ("b-1", 1, 1.0, 47.0) in owned(history)
     assert "counted until a heartbeat interval (3 s) before that, 2026-01-01T10:00:47.000" in (
         unknown(history)
