@@ -16,6 +16,7 @@ from partage.cli.execution_commands import RunOptions, _confirm
 from partage.errors import InputError
 from partage.live.execution.changes import Change, MoveStatus, received_bytes
 from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.preflight import Ready
 from partage.report.html import render
 from tests.cli.conftest import Run
 
@@ -53,8 +54,9 @@ def test_a_throttle_at_which_a_run_takes_over_a_month(
 def confirm(changes: Any, throttle: int | str, force: bool = False) -> None:
     """What ``apply --yes`` does before it changes anything, with nothing done so far."""
     waiting = dict.fromkeys(changes, MoveStatus.WAITING)
-    plan = SimpleNamespace(changes=changes, statuses=lambda _: waiting)
-    ready: Any = SimpleNamespace(plan=plan, cluster=SimpleNamespace(partitions=()))
+    plan: Any = SimpleNamespace(changes=changes, statuses=lambda _: waiting)
+    cluster: Any = SimpleNamespace(partitions=())
+    ready = Ready(plan, cluster, [])
     _confirm(ready, throttle, RunOptions(str(throttle), None, "cancel", True, force, True), "h:1")
 
 

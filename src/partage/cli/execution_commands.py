@@ -350,15 +350,13 @@ def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address:
     from partage.live.execution.preflight import refuse_months
     from partage.report.execution_lines import print_pending_changes
 
-    statuses = ready.plan.statuses(ready.cluster.partitions)
-    left = [ready.plan.changes[key] for key, one in statuses.items() if one.value != "done"]
     if not options.force:
         refuse_months(ready, rate)
     if not options.json:
         known = rate, ready.warnings, output.console(), ready.required, ready.source
         cluster = f"Cluster {ready.cluster.cluster_id} at {address}"
-        print_pending_changes(ready.plan, statuses, *known, cluster)
-    if not options.yes and left:
+        print_pending_changes(ready.plan, ready.statuses, *known, cluster)
+    if not options.yes and ready.left:
         output.ask("Apply the plan?" if ready.plan.direction == "forward" else "Roll back?")
 
 

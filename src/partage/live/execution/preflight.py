@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from kafka import KafkaAdminClient
 
@@ -22,7 +22,7 @@ from partage.live.execution.assumptions import (
     lowered_topics,
     some,
 )
-from partage.live.execution.changes import MoveStatus, received_bytes
+from partage.live.execution.changes import Change, MoveStatus, received_bytes
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.health import read_min_isr
 from partage.live.execution.rescheduling import reschedule
@@ -47,6 +47,17 @@ class Ready:
     warnings: list[str]
     required: float | None = None
     source: str = ""
+
+    @cached_property
+    def statuses(self) -> dict[Key, MoveStatus]:
+        """How far each change has come, by partition."""
+        return self.plan.statuses(self.cluster.partitions)
+
+    @property
+    def left(self) -> list[Change]:
+        """The changes that are not done."""
+        done = MoveStatus.DONE
+        return [self.plan.changes[key] for key, one in self.statuses.items() if one is not done]
 
 
 def prepare(
@@ -100,9 +111,7 @@ def refuse_months(ready: Ready, throttle: int | str | None) -> None:
     """Raise InputError for a throttle at which the run takes over a month."""
     if not isinstance(throttle, int):
         return
-    statuses = ready.plan.statuses(ready.cluster.partitions)
-    left = [ready.plan.changes[key] for key, one in statuses.items() if one is not MoveStatus.DONE]
-    refused = refusal(received_bytes(left).values(), throttle)
+    refused = refusal(received_bytes(ready.left).values(), throttle)
     if refused is not None:
         raise InputError(f"throttle {int(throttle)}", refused)
 
