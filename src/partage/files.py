@@ -41,6 +41,12 @@ def check_not_empty(path: str) -> None:
         raise InputError("path", "is empty: is a variable unset? Name a file or a directory")
 
 
+def read_input(path: str) -> tuple[str, str]:
+    """The text of a file, or of standard input for ``-``, and what errors call it. Raises
+    InputError as ``read_text`` does."""
+    return (read_text("/dev/stdin"), "standard input") if path == "-" else (read_text(path), path)
+
+
 def read_text(path: str | os.PathLike[str], *, regular: bool = False) -> str:
     """The text of a UTF-8 file, decompressed if it is gzip (by content, not by name).
 

@@ -24,7 +24,7 @@ NAMES_A_FILE = re.compile(r"(PLAN|CLUSTER|GROUP|SCENARIO|RECORDS|LOGS|DIR|FILES?
 OUTPUTS = {"out", "picture", "report", "metrics"}
 NOT_A_FILE = {"name GROUP": "the name of a group", "lag_threshold RECORDS": "a number"}
 
-OPENS = {"read_text", "read_bytes", "read_json", "read_table", "fdopen", "open"}
+OPENS = {"read_input", "read_text", "read_bytes", "read_json", "read_table", "fdopen", "open"}
 """Functions and methods that read a file, by name."""
 
 NOT_OF_A_FILE = {"Journal", "Sandbox", "stream", "store"}

@@ -148,12 +148,12 @@ def assign(
 
 def _from_input(path: str, kind: type[_Input]) -> _Input:
     """A group or scenario in a file, or in standard input for ``-``. Raises InputError."""
-    from partage.files import parse_json, read_text
+    from partage.files import parse_json, read_input
 
     if path != "-":
         return kind.read(path)
-    where = "standard input"
-    return kind.from_json(parse_json(read_text("/dev/stdin"), where), where)
+    text, where = read_input(path)
+    return kind.from_json(parse_json(text, where), where)
 
 
 def _check_weight_options(

@@ -100,13 +100,12 @@ def partition(
 
 def _lines(file: str) -> Iterator[tuple[str, str]]:
     """(place, key) of each line of a file; an empty line is an empty key."""
-    from partage.files import read_text
+    from partage.files import read_input
 
-    standard = file == "-"
-    lines = read_text("/dev/stdin" if standard else file).split("\n")
+    text, where = read_input(file)
+    lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    where = "standard input" if standard else file
     for number, line in enumerate(lines, start=1):
         yield f"{where} line {number}", line.removesuffix("\r")
 
