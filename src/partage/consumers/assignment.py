@@ -111,7 +111,7 @@ class Assignment:
         found = [*self.group.warnings, *self.notes]
         waits = self.standbys is not None or self.delay_ms is not None
         rows = self.unassigned
-        is_subscribed = np.asarray(self.group.subscribes.any(axis=0))[self.group.topic[rows]]
+        is_subscribed = self.group.is_subscribed[self.group.topic[rows]]
         left = rows[is_subscribed & (not waits)]
         for some, why in (
             (rows[~is_subscribed], "no member subscribes to the topic"),

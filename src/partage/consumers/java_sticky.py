@@ -82,7 +82,7 @@ class _Racks:
     """
 
     def __init__(self, group: Group) -> None:
-        subscribed = np.asarray(group.subscribes.any(axis=0))[group.topic]
+        subscribed = group.is_subscribed[group.topic]
         member_rack = group.member_rack
         known = member_rack[member_rack >= 0]
         replicas = group.in_rack[subscribed]
@@ -110,7 +110,7 @@ class _Constrained:
     def __init__(self, group: Group, racks: _Racks) -> None:
         self.group, self.racks = group, racks
         members = len(group.members)
-        self.listed = np.asarray(group.subscribes.any(axis=0))[group.topic]
+        self.listed = group.is_subscribed[group.topic]
         self.least, self.expected = divmod(int(self.listed.sum()), members)
         self.most = self.least + (self.expected > 0)
         self.above = 0
@@ -391,7 +391,7 @@ class _General:
 
 def _claims_elsewhere(group: Group) -> bool:
     """Whether a member claims partitions of a topic that only other members subscribe to."""
-    wanted = np.asarray(group.subscribes.any(axis=0))
+    wanted = group.is_subscribed
     for at, member in enumerate(group.members):
         names = member.owned if isinstance(member.owned, Mapping) else (t for t, _ in member.owned)
         for topic in map(group.position, set(names)):

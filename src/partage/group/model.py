@@ -13,7 +13,7 @@ to unknown partitions are ignored with a warning, as Kafka's clients do.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -196,12 +196,12 @@ class Group:
             found += (f"{where}: {count} not in the group, ignored: {listed(others, 3)}",)
         return replace(self, weights=columns, byte_rates=byte_rates, weight_warnings=found)
 
-    def _subscribed(self) -> Iterator[tuple[str, int]]:
-        """(topic, number) of the partitions that a member subscribes to."""
-        is_subscribed: list[bool] = np.asarray(self.subscribes.any(axis=0)).tolist()
-        for (topic, count), subscribed in zip(self.topics.items(), is_subscribed, strict=True):
-            for number in range(count if subscribed else 0):
-                yield topic, number
+    def _subscribed(self, without: Container[str] = ()) -> Iterator[tuple[str, int]]:
+        """(topic, number) of the partitions that a member subscribes to, but for some topics."""
+        for topic, subscribed in zip(self.names, self.is_subscribed.tolist(), strict=True):
+            if subscribed and topic not in without:
+                for number in range(self.topics[topic]):
+                    yield topic, number
 
     # -- topics and partitions
 
@@ -274,6 +274,11 @@ class Group:
         for kind, topics in enumerate(self.class_topics):
             table[kind, topics] = True
         return table
+
+    @cached_property
+    def is_subscribed(self) -> Bools:
+        """[T] whether any member subscribes to a topic."""
+        return np.asarray(self.subscribes.any(axis=0))
 
     @cached_property
     def generation(self) -> Ints:
@@ -444,8 +449,7 @@ class Group:
         """Warnings about what was ignored, one sentence each."""
         found: list[str] = list(self.weight_warnings)
         if self.weights is not None:
-            missing = [name for name in self._subscribed() if name[0] not in self.weights]
-            found += _without_weight("weights", missing)
+            found += _without_weight("weights", list(self._subscribed(without=self.weights)))
         absent = sorted(
             {t for member in self.members for t in set(member.topics) if t not in self._position}
         )
