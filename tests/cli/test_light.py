@@ -41,8 +41,8 @@ PLAN = {
     "cli": "cluster_argument cluster_commands loads next_step parameters plan_options",
     "cluster": "broker formats log_dirs model",
     "flow": (
-        "arcs assignment bin_packing certificate count_search edge_colouring network packing "
-        "picking proof selection sorting"
+        "arcs assignment bin_packing certificate count_search edge_colouring network ordering "
+        "packing picking proof selection sorting"
     ),
     "flow.assignment": (
         "cells count_network disaggregation item_network problem size_swaps trade_off"

@@ -31,6 +31,7 @@ from partage.brokers.figures import Placement, one_width
 from partage.brokers.leaders import Led, lead
 from partage.brokers.problem import Problem
 from partage.brokers.survivors import marked, too_large_to_search
+from partage.flow.ordering import brought_to
 
 _TRIES = 1_000
 """Changes of a list for which partners are looked up."""
@@ -304,13 +305,13 @@ class _Search:
         rows = rows[rows != item]
         if not len(rows):
             return
-        lists = _brought(self.on[rows], int(old[place]), place)
+        lists = brought_to(self.on[rows], int(old[place]), place)
         yield _pairs(item, order, rows, lists)
         if place == 0:  # the one that now leads may come first, or a later one
             for late in range(2, self.on.shape[1]):
                 some = lists[:, late] >= 0
                 third = lists[some][:, late]
-                yield _pairs(item, order, rows[some], _brought(lists[some], third, 1))
+                yield _pairs(item, order, rows[some], brought_to(lists[some], third, 1))
 
     def _exchanges(self, item: int, place: int, racks: bool) -> tuple[Ints, Ints]:
         """The item gives x, at this place, to another partition and takes its broker y: at the
@@ -418,10 +419,3 @@ def _pairs(item: int, own: Ints, rows: Ints, lists: Ints) -> tuple[Ints, Ints]:
     """Steps of an item and one of the rows [N] each: its list ``own``, and theirs [N, R]."""
     items = np.column_stack((np.full(len(rows), item), rows))
     return items, np.stack((np.broadcast_to(own, lists.shape), lists), axis=1)
-
-
-def _brought(lists: Ints, slot: Ints | int, place: int) -> Ints:
-    """The lists with this slot at the place, the rest in order."""
-    rank = np.tile(np.arange(lists.shape[1]) * 2, (len(lists), 1))
-    rank[lists == np.reshape(slot, (-1, 1))] = 2 * place - 1
-    return np.take_along_axis(lists, np.argsort(rank, axis=1, kind="stable"), axis=1)

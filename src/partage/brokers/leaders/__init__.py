@@ -22,6 +22,7 @@ from partage.brokers.leaders.racks import share_after_rack_failure
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.certificate import fairest_range, picking_bound
+from partage.flow.ordering import by_rank, led_by, rank_in
 from partage.flow.selection import pick_slots
 
 if TYPE_CHECKING:
@@ -117,15 +118,9 @@ def prove_order(problem: Problem, lists: Ints) -> Led:
 def kept_order(problem: Problem, replicas: Ints) -> Ints:
     """The sets as lists: current replicas in their order, then new ones by broker id. If only one
     replica is usable, it comes first, since no other can lead."""
-    before = problem.cluster.replicas
-    width = max(replicas.shape[1], before.shape[1])
     brokers = len(problem.usable)
-    rank = np.full(replicas.shape, width)
-    for column in range(before.shape[1]):
-        rank[replicas == before[:, [column]]] = column
-    rank[replicas < 0] = width + 1
-    key = rank * (brokers + 1) + np.where(replicas < 0, brokers, replicas)
-    lists = np.take_along_axis(replicas, np.argsort(key, axis=1, kind="stable"), axis=1)
+    rank = rank_in(replicas, problem.cluster.replicas)
+    lists = by_rank(replicas, rank * (brokers + 1) + replicas)
     on = problem.broker_slot[lists] >= 0
     lone = np.flatnonzero(problem.chosen & (on.sum(axis=1) == 1) & ~on[:, 0])
     for row in lone.tolist():
@@ -179,9 +174,5 @@ def ordered(problem: Problem, lists: Ints, rows: Ints, pair: Ints) -> Ints:
     part = lists[rows]
     follower = next_live(part, problem.usable)
     change = (part[:, 0] != first) | (follower != second)
-    rank = np.tile(np.arange(lists.shape[1]) + 2, (len(rows), 1))
-    rank[part == first[:, None]] = 0
-    rank[part == second[:, None]] = 1
-    new = np.take_along_axis(part, np.argsort(rank, axis=1, kind="stable"), axis=1)
-    ordered[rows[change]] = new[change]
+    ordered[rows[change]] = led_by(led_by(part[change], second[change]), first[change])
     return ordered

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from partage.arrays import Ints
 from partage.brokers.load.attainable import attainable_loads
 from partage.brokers.load.model import LoadModel
@@ -12,6 +10,7 @@ from partage.brokers.load.relief import check_disks, place_below_limits
 from partage.brokers.problem import Problem
 from partage.flow.assignment import loads_of
 from partage.flow.load_balancing import Loads, balance_leaders, balance_loads
+from partage.flow.ordering import led_by
 
 _DISK = 1
 
@@ -35,6 +34,4 @@ def _led_again(problem: Problem, led: Loads, today: Ints) -> Ints:
     """The slots of today, in order but for the leader."""
     clock = problem.clock
     slots = problem.broker_slot[problem.cluster.replicas[problem.items]]
-    leader = balance_leaders(slots, led, today, clock.stop, clock.report)
-    rank = np.where(slots == leader[:, None], 0, np.arange(1, slots.shape[1] + 1))
-    return np.take_along_axis(slots, np.argsort(rank, axis=1, kind="stable"), axis=1)
+    return led_by(slots, balance_leaders(slots, led, today, clock.stop, clock.report))

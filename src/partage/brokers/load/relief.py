@@ -17,6 +17,7 @@ from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.load_balancing.replicas import legal_start
 from partage.flow.load_relief import ReliefProblem, least_cost, limit_prices, relieve_loads
+from partage.flow.ordering import by_rank, rank_in
 from partage.units import size
 
 _DISK = HELD.index("disk")
@@ -78,11 +79,7 @@ def _start(problem: Problem, kernel: ReliefProblem) -> Ints:
         for part in (sets, own)
     )
     sets = np.where(kernel.movable[:, None], sets, own)
-    rank = np.full(sets.shape, width)
-    for column in range(width):
-        rank[sets == own[:, [column]]] = column
-    rank[sets < 0] = width + 1
-    return np.take_along_axis(sets, np.argsort(rank, axis=1, kind="stable"), axis=1)
+    return by_rank(sets, rank_in(sets, own))
 
 
 def _too_much(model: LoadModel, kernel: ReliefProblem, start: Ints, found: Ints) -> str:

@@ -23,6 +23,7 @@ from partage.flow.load_balancing.bands import Bands, Penalty
 from partage.flow.load_balancing.joint import JointSearch
 from partage.flow.load_balancing.leaders import LeaderSearch
 from partage.flow.load_balancing.replicas import ReplicaSearch, legal_start
+from partage.flow.ordering import led_by
 
 _CLOSER = 0.9
 """A result counts only if it brings the squared distances down to this share."""
@@ -53,7 +54,7 @@ def balance_loads(
     what the search does.
     """
     sets = legal_start(problem, held.bands.low[sizes], held.bands.high[sizes])
-    best = _first(sets, _still(sets, today))
+    best = led_by(sets, _still(sets, today))
     penalties = Penalty(held.bands), Penalty(led.bands)
 
     def distance(rows: Ints) -> float:
@@ -121,7 +122,7 @@ def _attempt(
     sets = replicas.rows()
     report("searching for leaders")
     leaders = LeaderSearch(sets, _still(sets, start[:, 0]), led.each, led.base, led.bands)
-    found = _first(sets, leaders.run(stop))
+    found = led_by(sets, leaders.run(stop))
     report("searching for replicas and leaders together")
     base = np.concatenate((held.base, led.base))
     both = zip(*((b.low, b.high, b.fair) for b in (held.bands, led.bands)), strict=True)
@@ -140,9 +141,3 @@ def _still(sets: Ints, today: Ints) -> Ints:
     """[I] the leaders of today where they still hold the item, else the first slot."""
     stays = (sets == today[:, None]).any(axis=1) & (today >= 0)
     return np.where(stays, today, sets[:, 0])
-
-
-def _first(sets: Ints, leader: Ints) -> Ints:
-    """The sets with the leader first, the others in order."""
-    rank = np.where(sets == leader[:, None], 0, np.arange(1, sets.shape[1] + 1))
-    return np.take_along_axis(sets, np.argsort(rank, axis=1, kind="stable"), axis=1)

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from partage.arrays import Floats, Ints
 from partage.flow.load_relief.state import ReliefProblem
+from partage.flow.ordering import led_by
 
 _CELLS = 2_000_000
 _LEAST = 1e-7
@@ -156,7 +157,8 @@ class _Part:
 
     def _led(self, rows: Ints) -> Ints:
         """The rows with their cheapest leaders."""
-        return _first(rows, self._lead_costs(rows).argmin(axis=1))
+        leader = self._lead_costs(rows).argmin(axis=1)
+        return led_by(rows, rows[np.arange(len(rows)), leader])
 
     def _lead_costs(self, rows: Ints) -> Floats:
         costs = np.take_along_axis(self.leads, np.maximum(rows, 0), axis=1)
@@ -195,10 +197,3 @@ class _Part:
             new[ok, column] = joins[ok]
             found.append(self._led(new))
         return found
-
-
-def _first(rows: Ints, leader: Ints) -> Ints:
-    """The rows with the slot in column ``leader`` [n] first, the others in order."""
-    rank = np.arange(1, rows.shape[1] + 1) * np.ones((len(rows), 1), dtype=np.int64)
-    rank[np.arange(len(rows)), leader] = 0
-    return np.take_along_axis(rows, np.argsort(rank, axis=1, kind="stable"), axis=1)
