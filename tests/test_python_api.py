@@ -110,6 +110,9 @@ WRONG: list[tuple[Callable[[partage.Cluster, partage.Plan], Any], str]] = [
         lambda _, __: partage.explain("plan", "x-0"),  # type: ignore[arg-type]
         "explain: expected a Plan, got str: Plan.read reads a plan directory",
     ),
+    (lambda c, _: partage.size(c, headroom="100%"), "headroom 100%: must be below 100%"),
+    (lambda c, _: partage.size(c, headroom=30), "headroom 30: a number is a share of 1: for 30"),
+    (lambda c, _: partage.size(c, survive="rocks"), "survive rocks: expected broker or rack or n"),
     (lambda c, _: partage.place(c, "kafka", "80"), "partitions 80: expected"),  # type: ignore[arg-type]
     (lambda c, _: partage.place(c, None, 3), "topic None: a name has"),  # type: ignore[arg-type]
     (lambda _, __: group(partage.Member("a", "orders")), "group: topics of a: expected a list"),

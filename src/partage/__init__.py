@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from partage.brokers.new_partitions import NewPartitions, place
     from partage.brokers.plan import Plan
     from partage.brokers.planning import compare, plan
+    from partage.brokers.sizing import ClusterSize, size
     from partage.cluster import Broker, Cluster
     from partage.consumers.assign import assign
     from partage.consumers.assignment import Assignment
@@ -39,6 +40,7 @@ _HOME = {
     "CannotError": "partage.errors",
     "CheckResult": "partage.brokers.check",
     "Cluster": "partage.cluster",
+    "ClusterSize": "partage.brokers.sizing",
     "Comparison": "partage.brokers.compare",
     "Explanation": "partage.brokers.explain",
     "Group": "partage.group",
@@ -66,6 +68,7 @@ _HOME = {
     "profile": "partage.measuring",
     "rollback": "partage.live.api",
     "simulate": "partage.consumers.simulation",
+    "size": "partage.brokers.sizing",
     "snapshot": "partage.live.api",
 }
 
@@ -75,6 +78,7 @@ __all__ = [
     "CannotError",
     "CheckResult",
     "Cluster",
+    "ClusterSize",
     "Comparison",
     "Explanation",
     "Group",
@@ -102,6 +106,7 @@ __all__ = [
     "profile",
     "rollback",
     "simulate",
+    "size",
     "snapshot",
 ]
 

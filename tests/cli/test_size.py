@@ -14,6 +14,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import partage
 from partage.live.admin.connection import Connection
 
 Run = Callable[..., Any]
@@ -421,3 +422,9 @@ def test_a_running_cluster(run: Run, kafka: Any) -> None:
     assert "network in is not counted: brokers list no network_in_bytes_per_second" in text
     with Connection.of(kafka.bootstrap_servers).admin() as admin:
         admin.delete_topics(["sized"])
+
+
+def test_the_same_answer_from_python(run: Run, cluster: str, tmp_path: Path) -> None:
+    ended = run("size", cluster, "--headroom", "35%", "--survive", "rack", "--json")
+    answer = partage.size(tmp_path / cluster, headroom="35%", survive="rack")
+    assert json.loads(ended.out) == answer.to_json()

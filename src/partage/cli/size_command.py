@@ -206,9 +206,7 @@ def _size_cluster(
 ) -> None:
     from partage.brokers.directory import REPORT, check_writable
     from partage.brokers.kept_rollback import check_rollback
-    from partage.brokers.posing import posed
     from partage.brokers.sizing import Requirement, fewest_brokers
-    from partage.brokers.solving import solve
     from partage.report.broker_size_tables import print_cluster_size
 
     if out is not None:
@@ -222,7 +220,7 @@ def _size_cluster(
             check_rollback(out, source)
         found = fewest_brokers(source, Requirement(headroom, survive), profile, progress)
         if out is not None:
-            made = solve(posed(source, found.plan_options(), profile), progress)
+            made = found.plan(progress)
             from partage.report.html import render
 
             page = render(made.document(), directory=out)

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from partage.brokers.posing import posed
-from partage.brokers.sizing import ClusterSize, Requirement, fewest_brokers
-from partage.brokers.solving import solve
+from partage.brokers.sizing import ClusterSize, Requirement, fewest_brokers, size
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from tests.brokers.sizing.test_bounds import cluster
@@ -131,7 +129,7 @@ def test_fewer_and_more_brokers(brokers: int, survive: str) -> None:
     check(found, value)
     assert found.bound.brokers <= found.brokers <= 2 * found.bound.brokers
     assert found.bound.brokers >= brokers / 0.8
-    plan = solve(posed(found.cluster, found.plan_options()))
+    plan = found.plan()
     assert found.found.after is not None
     assert plan.after.replica_lists() == found.found.after.replica_lists()
     used = {one.id for one in found.usage.brokers}
@@ -147,3 +145,35 @@ def test_dead_brokers_do_not_count() -> None:
     found = fewest_brokers(Cluster.from_json(value), Requirement(Fraction(0), "none"))
     assert (found.today, found.brokers, found.proven) == (3, 3, True)
     assert not found.found.options.add_broker
+
+
+def test_the_answer_as_a_table() -> None:
+    value = cluster(4, [(2, 10, 1, 2)] * 8, racks=2, capacity=(60, 60, 60))
+    found = size(Cluster.from_json(value), headroom=0.1, survive="rack")
+    assert found.asked == Requirement(Fraction(1, 10), "rack")
+    table = found.to_pandas()
+    assert table["broker"].tolist() == [one.id for one in found.usage.brokers]
+    assert table["disk_load"].sum() == 2 * 8 * 10
+    assert table["in_load"].sum() == 2 * 8
+    assert (table["out_after_failure"] >= table["out_load"]).all()
+    assert set(table["disk_capacity"]) == {60}
+    assert found.to_arrow().column_names == list(table.columns)
+    assert repr(found) == f"<ClusterSize: {found.brokers} brokers, proven: no fewer; today 4>"
+    assert repr(found)[len("<ClusterSize: ") : -1] in found._repr_html_()
+
+
+def test_the_gap_is_in_the_answer() -> None:
+    """Three partitions of 40 do not fit on two disks of 75, which the sum does not show."""
+    chance = random.Random(0)
+    for _ in range(200):
+        value = random_cluster(chance)
+        try:
+            found = size(Cluster.from_json(value), headroom="0%", survive="none")
+        except CannotError:
+            continue
+        if not found.proven:
+            least = found.bound.brokers
+            assert f"proven: at least {least}; today {found.today}>" in repr(found)
+            assert least < found.brokers
+            return
+    pytest.fail("no gap among these")

@@ -7,6 +7,6 @@ and ``search`` finds the number.
 """
 
 from partage.brokers.sizing.requirement import SURVIVE, Requirement
-from partage.brokers.sizing.search import ClusterSize, fewest_brokers
+from partage.brokers.sizing.search import ClusterSize, fewest_brokers, size
 
-__all__ = ["SURVIVE", "ClusterSize", "Requirement", "fewest_brokers"]
+__all__ = ["SURVIVE", "ClusterSize", "Requirement", "fewest_brokers", "size"]

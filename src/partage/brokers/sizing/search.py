@@ -10,6 +10,7 @@ bound proves it.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -20,20 +21,22 @@ from partage.brokers.directory import SIZE
 from partage.brokers.load.model import capacity_of
 from partage.brokers.option_values import NewBroker
 from partage.brokers.options import PlanOptions
+from partage.brokers.plan import Plan, Progress
 from partage.brokers.posing import posed
 from partage.brokers.problem import Problem, usual_broker
 from partage.brokers.sizing.bounds import Bound, LowerBounds, needed
 from partage.brokers.sizing.choice import fewer, more
 from partage.brokers.sizing.fitting import fitted
-from partage.brokers.sizing.requirement import Requirement
+from partage.brokers.sizing.requirement import SURVIVE, Requirement
 from partage.brokers.sizing.resources import Resource, resources_of
 from partage.brokers.sizing.takeovers import spread_takeovers
 from partage.brokers.sizing.usage import Usage, Use, usage_of
-from partage.brokers.solving import placed
+from partage.brokers.solving import placed, solve
 from partage.cluster import Cluster
 from partage.cluster.broker import MAX_BROKERS
 from partage.cluster.reassignment import Reassignment
-from partage.errors import CannotError, InputError
+from partage.errors import CannotError, InputError, read_parameter, shown
+from partage.frames import arrow_table, data_frame, html_table
 from partage.measured_loads import Profile
 from partage.units import Percent, plural
 
@@ -63,11 +66,14 @@ class Attempt(Struct, frozen=True, eq=False):
 
 
 class ClusterSize(Struct, frozen=True, eq=False):
-    """The answer: ``found``, the plan with the fewest brokers that fits; ``bounds`` on this number;
-    ``below``: the plan that was tried with one broker fewer, None if the bound excludes it.
-    ``left_out``: why a resource is not counted; ``now``: the usage of the current placement."""
+    """How many brokers a cluster needs.
+
+    ``found`` is the attempt with this number, ``below`` the one with one broker fewer, None if the
+    ``bounds`` exclude it; ``left_out``: why a resource is not counted; ``now``: the usage of the
+    current placement."""
 
     cluster: Cluster
+    profile: Profile | None
     now: Usage
     asked: Requirement
     resources: list[Resource]
@@ -78,6 +84,7 @@ class ClusterSize(Struct, frozen=True, eq=False):
 
     @property
     def brokers(self) -> int:
+        """The fewest brokers for which a placement was found."""
         return self.found.brokers
 
     @property
@@ -92,6 +99,7 @@ class ClusterSize(Struct, frozen=True, eq=False):
 
     @property
     def proven(self) -> bool:
+        """Whether it is proven that fewer do not suffice."""
         return self.brokers == self.bound.brokers
 
     def bound_of(self, resource: str) -> Bound:
@@ -100,6 +108,7 @@ class ClusterSize(Struct, frozen=True, eq=False):
 
     @property
     def usage(self) -> Usage:
+        """What each broker would hold, receive and send, in the placement found."""
         assert self.found.usage is not None
         return self.found.usage
 
@@ -115,7 +124,12 @@ class ClusterSize(Struct, frozen=True, eq=False):
             reassignment=lists,
         )
 
+    def plan(self, progress: Progress | None = None) -> Plan:
+        """The plan to this number of brokers."""
+        return solve(posed(self.cluster, self.plan_options(), self.profile), progress)
+
     def to_json(self) -> dict[str, Any]:
+        """The value that ``partage size --json`` prints."""
         options, bound = self.found.options, self.bound
         return {
             "brokers": self.brokers,
@@ -135,6 +149,36 @@ class ClusterSize(Struct, frozen=True, eq=False):
             "notes": self.notes,
             "loads": [self._row(at) for at in range(len(self.usage.brokers))],
         }
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row per broker. Raises PartageError where pandas is not
+        installed."""
+        return data_frame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """The same table as ``to_pandas`` as a ``pyarrow.Table``. Raises PartageError where pyarrow
+        is not installed."""
+        return arrow_table(self._columns())
+
+    def __repr__(self) -> str:
+        return f"<ClusterSize: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        return html_table(self._summary(), columns, list(zip(*columns.values(), strict=True)))
+
+    def _summary(self) -> str:
+        least = "no fewer" if self.proven else f"at least {self.bound.brokers:,}"
+        return f"{plural(self.brokers, 'broker')}, proven: {least}; today {self.today:,}"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
+        for at in range(len(self.usage.brokers)):
+            for name, value in self._row(at).items():
+                parts = value.items() if isinstance(value, dict) else [("", value)]
+                for part, one in parts:
+                    columns.setdefault(f"{name}_{part}".rstrip("_"), []).append(one)
+        return columns
 
     def files(self) -> dict[str, str]:
         """What ``check`` verifies beside the plan: text by file name."""
@@ -188,6 +232,38 @@ class ClusterSize(Struct, frozen=True, eq=False):
         return [*loads, *self.found.problem.warnings]
 
 
+def size(
+    cluster: Cluster | str | os.PathLike[str],
+    /,
+    *,
+    headroom: str | float = "20%",
+    survive: str = "broker",
+    profile: Profile | str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> ClusterSize:
+    """Find how few brokers a cluster needs, within the capacities that it lists.
+
+    - ``cluster``: a Cluster, or the path of its file
+    - ``headroom``: the share of every capacity that stays free, ``"20%"`` or ``0.2``
+    - ``survive``: the failures, one at a time: ``"broker"``, ``"rack"`` (of any broker or rack) or
+      ``"none"``
+    - ``profile``: measured loads, or the directory that ``partage profile`` wrote
+    - ``progress``: called with each step
+
+    Raises InputError where nothing can be counted, CannotError where no number of brokers suffices
+    or none was found.
+    """
+    free = read_parameter("headroom", Percent.of, headroom)
+    if free >= 1:
+        raise InputError(f"headroom {shown(headroom)}", "must be below 100%")
+    if survive not in SURVIVE:
+        raise InputError(f"survive {shown(survive)}", f"expected {' or '.join(SURVIVE)}")
+    if profile is not None and not isinstance(profile, Profile):
+        profile = Profile.read(profile)
+    report = progress or (lambda _: None)
+    return fewest_brokers(Cluster.of(cluster), Requirement(free, survive), profile, report)
+
+
 def fewest_brokers(
     cluster: Cluster,
     asked: Requirement,
@@ -214,7 +290,7 @@ def fewest_brokers(
     maker = _Maker(cluster, asked, profile, resources, report)
     found, below = _search(maker.attempt, least)
     now = usage_of(problem, problem.cluster, resources, asked)
-    return ClusterSize(cluster, now, asked, resources, left_out, bounds, found, below)
+    return ClusterSize(cluster, profile, now, asked, resources, left_out, bounds, found, below)
 
 
 class _Maker(Struct, frozen=True, eq=False):
