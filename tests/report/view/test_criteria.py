@@ -11,6 +11,7 @@ import partage
 from partage.report.broker_table import footnote
 from partage.report.html import render
 from partage.report.view import view
+from partage.report.view.sentences import effect
 from tests.bundled import grown
 from tests.report import plan_documents as documents
 
@@ -147,3 +148,17 @@ def test_the_worst_survivor_that_is_lowest_of_all():
     assert ratings["failure"] == ratings["rack failure"] == ("good", "proven lowest")
     assert footnote(shown).endswith("bound: proven lower bound")
     assert "the proven lower bound is 21. <span" in render(partage.plan(grown()).document())
+
+
+def test_failures_of_a_set_of_brokers_are_named_as_such():
+    shown = view(partage.plan(grown(), topics="kafka", broker_set="1,2,3,4,5,6").document())
+    notes = {one.key: one.note for one in shown.criteria}
+    assert notes["failure"].endswith("; only brokers of the set are counted")
+    assert notes["rack failure"].endswith("; only brokers of the set are counted")
+    assert "if any one broker of the set fails, no other" in effect(shown)
+
+
+def test_a_set_of_all_live_brokers_needs_no_words():
+    shown = view(partage.plan(grown(), topics="kafka", broker_set="1,2,3,4,5,6,7,8,9").document())
+    assert not [one.note for one in shown.criteria if "of the set" in one.note]
+    assert "of the set" not in effect(shown)

@@ -239,6 +239,8 @@ def _after_failure(plan: PlanData) -> Criterion:
         _worst_and_bound(figures.leaders_after_failure)
         for figures in (plan.figures_before, plan.figures)
     )
+    if plan.within_set:
+        note = f"{note}; {plan.within_set}"
     return Criterion("failure", "After failure", before, after, rating, note)
 
 
@@ -257,6 +259,8 @@ def _after_rack_failure(plan: PlanData) -> Iterator[Criterion]:
         _worst_and_bound(figures.leaders_after_rack_failure)
         for figures in (plan.figures_before, plan.figures)
     )
+    if plan.within_set:
+        note = f"{note}; {plan.within_set}"
     yield Criterion("rack failure", "Rack failure", before, after, rating, note)
 
 

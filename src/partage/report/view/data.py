@@ -90,6 +90,12 @@ class PlanData(Struct, frozen=True, eq=False, dict=True):
         return self.file.figures.after
 
     @property
+    def within_set(self) -> str:
+        """Which brokers failures are counted among, where live ones are left out; else empty."""
+        some = any(broker.outside and broker.alive for broker in self.brokers)
+        return "only brokers of the set are counted" if some else ""
+
+    @property
     def relieves_loads(self) -> bool:
         """Whether the plan only keeps limits of loads, not of disks alone."""
         return "=" in str(self.options.get("relieve", ""))
