@@ -315,7 +315,7 @@ def keeps_rules(problem: Problem, after: Cluster) -> bool:
     usable while others could lead it."""
     chosen, usable = problem.chosen, np.append(problem.usable, False)
     on = usable[after.replicas]
-    if (chosen & (on.sum(axis=1) > 1) & ~on[:, 0]).any():
+    if (chosen & on.any(axis=1) & ~on[:, 0]).any():
         return False
     if problem.options.no_moves or problem.options.relieve is not None:
         return True  # what breaks the rule may stay

@@ -268,6 +268,20 @@ def a_partition_led_by_a_dead_broker(folder: Path) -> Files:
 
 
 @forgery
+def partitions_with_one_other_replica_led_by_a_dead_broker(folder: Path) -> Files:
+    """Only two leaders count on broker 2 and broker 3, and the bound counts what they should."""
+    cluster = cluster_of("1,2 2,1 1,3 3,1 1,2 1,2 1,3 4,2 4,3", "1 2 3 4!")
+    return worse(folder, cluster, "1,2 1,2 1,3 1,3 1,2 2,1 3,1 4,2 4,3", no_moves=True)
+
+
+@forgery
+def a_hot_partition_led_by_a_dead_broker(folder: Path) -> Files:
+    cluster = cluster_of("1,2 2,1 1,3 3,1 1,2 1,2 1,3 4,2 4,3", "1 2 3 4!")
+    lists = "1,2 2,1 3,1 3,1 1,2 2,1 1,3 4,2 4,3"
+    return worse(folder, cluster, lists, [1.0] * 8 + [100.0], no_moves=True, leaders="rate")
+
+
+@forgery
 def replicas_left_on_a_removed_broker(folder: Path) -> Files:
     """The topic is left out, so nothing there changes."""
     cluster = cluster_of("1 2 u: 3 3", "1 2 3")

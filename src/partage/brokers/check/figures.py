@@ -142,7 +142,7 @@ def _keeps_rules(plan: PlanColumns) -> bool:
     """Whether no chosen partition breaks the rack rule, and none is led by a broker that is not
     usable while others could lead it."""
     usable = plan.on_usable(plan.after)
-    if (plan.chosen & (usable.sum(axis=1) > 1) & ~usable[:, 0]).any():
+    if (plan.chosen & usable.any(axis=1) & ~usable[:, 0]).any():
         return False
     if not plan.rack_sizes or plan.asked.no_moves or plan.asked.relieves:
         return True
