@@ -178,3 +178,16 @@ def test_an_empty_broker_is_not_in_its_band(tmp_path: Path) -> None:
     made.write(tmp_path / "plan")
     assert judged(tmp_path / "plan").defects == []
     assert made.optimal is judged(tmp_path / "plan").optimal is False
+
+
+def test_a_set_that_only_breaks_the_rack_rule_must_stay_where_disks_are_relieved(
+    tmp_path: Path,
+) -> None:
+    """On broker 3 it would force the other partition away, and the bound would count that."""
+    cluster = cluster_of("1,2/80 3/40", "1:a/200 2:a/200 3:b/200 4:b/200")
+    problem = Problem.resolve(cluster, PlanOptions(relieve="40%"))
+    planned(problem, np.array([[0, 2], [3, -1]])).write(tmp_path / "plan")
+    assert (
+        "plan.json: t-0: moves, although it only breaks the rack rule"
+        in judged(tmp_path / "plan").defects
+    )

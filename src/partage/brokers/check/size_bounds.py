@@ -122,7 +122,14 @@ def _check_level(sizes: _Sizes, found: Recount) -> None:
 
 
 def _check_relief(sizes: _Sizes, found: Recount) -> None:
+    """No disk stays above the limit, and what may not move stays, whose bytes the bounds count
+    where they are."""
     plan = sizes.plan
+    for row in sizes.model.items[~sizes.movable].tolist():
+        if {*plan.before[row]} != {*plan.after[row]}:
+            found.defects.append(
+                f"{MARKER}: {plan.names[row]}: moves, although it only breaks the rack rule"
+            )
     for s in plan.slots[sizes.load > sizes.allowed].tolist():
         found.defects.append(
             f"{MARKER}: broker {plan.ids[s]}: its disk stays above the limit of relieve"
