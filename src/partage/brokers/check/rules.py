@@ -84,6 +84,8 @@ def _moved_without_moves(plan: PlanColumns, row: int) -> str | None:
 
 def _on_unusable_broker(plan: PlanColumns, row: int) -> str | None:
     unusable = _unusable(plan, row)
+    if plan.asked.given:  # it may leave a replica on a dead broker, with a warning
+        unusable = [b for b in unusable if _excluded(plan, b) or b not in plan.before[row]]
     return f"has a replica on broker {unusable[0]}, which is dead or excluded" if unusable else None
 
 
@@ -111,6 +113,10 @@ def _led_from_another_rack(plan: PlanColumns, row: int) -> str | None:
     if plan.may_lead(row, plan.place[leader]):
         return None
     return f"is led by broker {leader}, which is not in its leader racks"
+
+
+def _excluded(plan: PlanColumns, broker: int) -> bool:
+    return bool(plan.value["brokers"][plan.place[broker]]["excluded"])
 
 
 def _unusable(plan: PlanColumns, row: int) -> list[int]:
