@@ -19,7 +19,7 @@ from partage.printable import printable_json
 MAX_BYTES = 10**9
 """Of a file, and of what a gzip file unpacks to. A cluster of a million partitions has a fifth."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _COMPACT = re.compile(r"[\[{]\S{20}")
 
@@ -57,7 +57,7 @@ def read_text(path: str | os.PathLike[str], *, regular: bool = False) -> str:
     if regular and Path(path).is_fifo():
         raise InputError(os.fspath(path), "is a named pipe, expected a file")
     name, raw = os.fspath(path), read_bytes(path)
-    if raw.startswith(_GZIP_MAGIC) or name.endswith(".gz"):
+    if raw.startswith(GZIP_MAGIC) or name.endswith(".gz"):
         raw = _unpacked(raw, name)
     return decoded(raw, name)
 

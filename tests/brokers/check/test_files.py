@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import copy
+import gzip
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import partage
 from partage.brokers.check import check, files
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.directory import MARKER
@@ -24,6 +28,7 @@ from tests.brokers.check.tampering import (
     not_here,
     other_broker,
 )
+from tests.matrices import cluster_of
 
 TAMPERED = Tamperings()
 """Tamperings that every plan must survive."""
@@ -346,3 +351,16 @@ def test_topics_of_any_name(sound_plans: LazyPlans) -> None:
     read = files._rows_by_text(text, files._row_of_text(columns, "after"))
     assert read is None or read.tolist() == rows
     assert files._parsed(columns, text, "x", columns.after).rows.tolist() == rows
+
+
+@pytest.mark.parametrize("name", ["reassignment.json", "rollback.json", "waves/001.json"])
+@pytest.mark.parametrize("change", [gzip.compress, lambda raw: codecs.BOM_UTF8 + raw])
+def test_files_that_kafkas_tool_cannot_read(
+    name: str, change: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    partage.plan(cluster_of("1 1 1 2", "1 2 3")).write(tmp_path / "plan")
+    file = tmp_path / "plan" / name
+    assert check(tmp_path / "plan").sound
+    file.write_bytes(change(file.read_bytes()))
+    problem = f"{name}: is compressed or has a byte order mark: Kafka's tool does not read it"
+    assert problem in check(tmp_path / "plan").defects

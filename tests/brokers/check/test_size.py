@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +186,40 @@ def test_a_forged_placement_is_refused(sized: Path) -> None:
         assert any(line.startswith("size.json: resources is") for line in defects)
     finally:
         path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("forge", "problem"),
+    [
+        (
+            lambda v: v["partitions"].update(
+                replication_factor=[2**31 - 1] * 6, size_bytes=[0] * 6
+            ),
+            "size.json: a partition has more replicas than there are brokers",
+        ),
+        (
+            lambda v: [b.update(disk_bytes=2**41 if b["id"] == 0 else 10) for b in v["brokers"]],
+            "size.json: no number of brokers can hold the loads",
+        ),
+    ],
+)
+def test_numbers_that_would_take_forever(
+    forge: Callable[[Any], None], problem: str, tmp_path: Path
+) -> None:
+    rows = [
+        {"topic": "t", "partition": p, "replicas": [p % 3, (p + 1) % 3], "size_bytes": 2**39}
+        for p in range(6)
+    ]
+    brokers = [{"id": b, "disk_bytes": 2**43} for b in range(3)]
+    found = fewest_brokers(
+        Cluster.from_json({"brokers": brokers, "partitions": rows}),
+        Requirement(Percent.of("20%"), "broker"),
+    )
+    path = written(found, tmp_path / "plan") / "plan.json"
+    value = json.loads(path.read_text())
+    forge(value)
+    path.write_text(json.dumps(value))
+    assert problem in check(tmp_path / "plan").defects
 
 
 def test_neither_imports_the_other() -> None:

@@ -7,6 +7,7 @@ that changes, as partage writes it, there is nothing to parse. Other files are p
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +36,7 @@ from partage.brokers.check.schema import (
     mismatch,
 )
 from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK, wave_name
+from partage.files import GZIP_MAGIC
 
 _REASSIGNMENT: Schema = {
     "version": ONE,
@@ -67,6 +69,11 @@ def read_listed(plan: PlanColumns, file_name: str) -> Listed:
         if not (plan.root / file_name).is_file():
             raise MalformedError(f"{file_name}: missing")
         text = text_of(plan.root, file_name)
+        with (plan.root / file_name).open("rb") as file:
+            start = file.read(len(BOM_UTF8))
+        if start == BOM_UTF8 or start.startswith(GZIP_MAGIC):
+            problem = "is compressed or has a byte order mark"
+            raise MalformedError(f"{file_name}: {problem}: Kafka's tool does not read it")
         side = "before" if file_name == ROLLBACK else "after"
         rows = _rows_by_text(text, _row_of_text(plan, side))
         plan.listed[file_name] = (

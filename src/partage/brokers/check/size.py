@@ -47,6 +47,7 @@ from partage.brokers.check.schema import (
     mismatch,
 )
 from partage.brokers.directory import SIZE
+from partage.cluster.broker import MAX_BROKERS
 
 _RESOURCES = ("disk", "in", "out")
 _SURVIVE = ("broker", "rack", "none")
@@ -134,11 +135,12 @@ class _Pool(Struct, frozen=True):
     def fewest(self, total: int, without_best: bool = False) -> int:
         brokers = 0
         while self.most(brokers, without_best) < total:
-            if self.new == 0 and brokers > len(self.today):
+            beyond = brokers > len(self.today)
+            if (self.new == 0 and beyond) or brokers > MAX_BROKERS:
                 raise MalformedError(f"{SIZE}: no number of brokers can hold the loads")
             # what is missing needs so many more, or at least one
             missing = total - self.most(brokers, without_best)
-            brokers += max(1, missing // max(1, self.best))
+            brokers += max(1, missing // max(1, self.new if beyond else self.best))
         return brokers
 
 
@@ -152,6 +154,8 @@ class _Size:
         self.live = [one for one in self.own if one["alive"]]
         self.racks = sorted({one["rack"] for one in self.own}, key=str)
         self.factor = plan.factor.tolist()
+        if max(self.factor) > len(plan.slots):
+            raise MalformedError(f"{SIZE}: a partition has more replicas than there are brokers")
         self.names = [name for name in _RESOURCES if name in value["resources"]]
         self.bits, rates = whole_rates(plan) if plan.bytes_in else (0, {})
         # what a replica adds, of ``out`` a leader
