@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partage import CannotError, Cluster, InputError
+from partage import CannotError, Cluster, InputError, plan
 from partage.brokers.check import check
 from partage.brokers.options import PlanOptions
 from partage.brokers.problem import Problem
@@ -107,3 +107,23 @@ def test_result_in_a_notebook(sound_plans: LazyPlans) -> None:
         "<CheckResult: The plan is not valid. 2 defects, first: plan.json: <first>>"
     )
     assert "<td>✗</td><td>plan.json: &lt;first&gt;</td>" in result._repr_html_()
+
+
+def test_the_bytes_between_log_dirs_are_the_fewest_where_new_replicas_go(tmp_path: Path) -> None:
+    dirs = [{"path": path, "disk_bytes": 1000} for path in ("/a", "/b")]
+    rows = [
+        {"topic": "t", "partition": p, "replicas": [2], "size_bytes": 10, "log_dirs": ["/a"]}
+        for p in range(9)
+    ]
+    new = {"topic": "t", "partition": 9, "replicas": [1], "size_bytes": 10, "log_dirs": ["any"]}
+    brokers = [{"id": 1}, {"id": 2, "log_dirs": dirs}]
+    line = "stage log dirs: that other log dirs for new replicas would not save moves"
+    for name, parts, options in (
+        ("still", rows, {"no_moves": True}),
+        ("new", [*rows, new], {"remove_broker": 1}),
+    ):
+        cluster = Cluster.from_json({"brokers": brokers, "partitions": parts})
+        plan(cluster, balance_disks=True, topics="t", **options).write(tmp_path / name)
+        verdict = check(tmp_path / name)
+        assert verdict.sound, verdict.defects
+        assert (line in verdict.not_proven) == (name == "new")

@@ -36,6 +36,8 @@ def not_proven(plan: PlanColumns) -> Iterator[str]:
             yield "stage load: that no plan with this worst excess is closer to the other bands"
     else:
         yield "stage leaders: that no placement as good in the stages before has better leaders"
+    if asked.moves_log_dirs and plan.moves:
+        yield "stage log dirs: that other log dirs for new replicas would not save moves"
     yield "figures.after.leader_changes: that no plan as good changes fewer leaders or orders"
     for name, stage in plan.stages.items():
         if stage["value"] > stage["bound"]:

@@ -98,6 +98,8 @@ def size_not_proven(plan: PlanColumns) -> Iterator[str]:
     value = _read(plan)
     yield f"{SIZE} survive, headroom: that they are what you want"
     yield f"{SIZE} resources: that others need not count, and that new brokers are like most"
+    if len({one["rack"] for one in plan.value["brokers"] if not one["added"]}) > 1:
+        yield f"{SIZE} lower_bound: that fewer do not suffice where a rack is left without brokers"
     if not value["proven"]:
         number, bound = value["brokers"], value["lower_bound"]
         yield f"{SIZE} brokers: that {number} are the fewest; their bound is {bound}"
