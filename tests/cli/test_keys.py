@@ -95,15 +95,15 @@ def test_the_gate(run: Run, spark: Any, tmp_path: Path) -> None:
 def test_a_table_with_other_names_of_columns(run: Run, spark: Any, tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text(CSV)
     frame = spark.read.csv(str(tmp_path / "r.csv"), header=True)
-    frame.withColumnRenamed("key", "id").createOrReplaceTempView("of_keys")
-    table = ("--table", "of_keys", "--columns", "key=id")
+    frame.withColumnRenamed("key", "id").createOrReplaceGlobalTempView("of_keys")
+    table = ("--table", "global_temp.of_keys", "--columns", "key=id")
     ended = run("keys", *table, "--partitions", "8", "--json")
     assert ended.code == 0, ended.err
     files = run("keys", str(tmp_path / "r.csv"), "--partitions", "8", "--json")
     assert ended.json["topics"] == files.json["topics"]
     ended = run("profile", *table, "-o", "prof", "--json")
     assert (ended.code, ended.json["totals"]["records"]) == (0, 100)
-    assert ended.json["sources"] == ["table:of_keys?key=id"]
+    assert ended.json["sources"] == ["table:global_temp.of_keys?key=id"]
 
 
 def test_no_records(run: Run) -> None:
