@@ -1,1 +1,1 @@
-"""Reading a running cluster: connection, snapshot, groups, permissions."""
+"""Reading a running cluster: connection, snapshot, groups, permissions; and new partitions."""
