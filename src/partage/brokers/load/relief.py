@@ -18,7 +18,7 @@ from partage.errors import CannotError
 from partage.flow.load_balancing.replicas import legal_start
 from partage.flow.load_relief import ReliefProblem, least_cost, limit_prices, relieve_loads
 from partage.flow.ordering import by_rank, rank_in
-from partage.units import size
+from partage.units import scaled, size
 
 _DISK = HELD.index("disk")
 
@@ -94,16 +94,23 @@ def _too_much(model: LoadModel, kernel: ReliefProblem, start: Ints, found: Ints)
     elif known_capacity(problem, names[k]) is not None:
         of = "its network"
     broker = problem.cluster.broker_ids[problem.slot_brokers[slot]]
-    share = 2.0 ** (-model.rate_bits if names[k] in ("in", "out", "leader_in") else 0)
-    load, most = (
-        round(float(part[k, slot]) * share) for part in (kernel.loads(found), kernel.high)
-    )
+    loads = kernel.loads(found)
+    load, above = (_shown(model, names[k], int(x[k, slot])) for x in (loads, loads - kernel.high))
     price, scale = limit_prices(kernel, start)
     price[~kernel.first] = 0
     nothing = np.zeros_like(kernel.sharing.size)
     proven = least_cost(kernel, nothing, price, scale, kernel.high) > 0
     why = "proven: no placement keeps it" if proven else "no placement that keeps it was found"
-    return f"broker {broker}: {names[k]} would be {load}, {limit} of {of} is {most} ({why})"
+    return f"broker {broker}: {names[k]} would be {load}, {above} above {limit} of {of} ({why})"
+
+
+def _shown(model: LoadModel, name: str, load: int) -> str:
+    """A load of the model with its unit."""
+    if name == "disk":
+        return size(load)
+    if name in ("replicas", "leaders"):
+        return f"{load:,}"
+    return scaled(load / 2.0**model.rate_bits, "B/s")
 
 
 def check_disks(problem: Problem, held: Ints) -> None:

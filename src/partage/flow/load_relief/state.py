@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from partage.arrays import Bools, Floats, Ints
 from partage.flow.assignment import AssignmentProblem, loads_of
 
+_NO_LIMIT = 2**62
+
 
 class ReliefProblem(Struct, frozen=True, eq=False, dict=True):
     """I items, E slots, H loads of holding, L loads of leading.
@@ -59,8 +61,10 @@ class ReliefProblem(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def barred(self) -> dict[int, Bools]:
         """By item, the slots [E] whose limits its loads of holding exceed by themselves, and those
-        [E] whose limits they exceed with its loads of leading: [2, E]. Only items with one."""
-        held, space = len(self.held), self.high - self.base
+        [E] whose limits they exceed with its loads of leading: [2, E]. Only items with one, and
+        only limits that count first: the others would keep an item on a slot that it must leave."""
+        held = len(self.held)
+        space = np.where(self.first[:, None], self.high - self.base, _NO_LIMIT)
         least = space.min(axis=1)
         both = np.concatenate((self.held, self.led))
         found = {}
