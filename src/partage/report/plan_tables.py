@@ -61,7 +61,7 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
     _heading(plan, console)
     if plan.proof and not plan.minimal:
         console.print(Text(plan.proof, style="yellow"))
-    if plan.figures.optimal and plan.gaps:
+    if plan.figures.optimal and plan.file.gaps:
         console.print(Text(f"{plan.optimality.capitalize()}.", style="yellow"))
     if plan.refused is not None:
         console.print(Text(plan.refused, style="yellow"))

@@ -18,6 +18,9 @@ from partage.units import size as known_size
 MISSING = "–"
 """Shown for unknown values."""
 
+WEAK_BOUND = 0.5
+"""The gap from which a percentage is not shown: it depends more on the bound than on the value."""
+
 _DAY = 86_400
 
 

@@ -154,6 +154,31 @@ def test_a_gap_is_the_same_wherever_it_is_printed():
 
 
 @pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        (10, "proven minimum"),
+        (8, "25 % above the lower bound"),
+        (5, "not proven minimal, at least 5 B needed"),
+        (0, "not proven minimal"),
+    ],
+)
+def test_a_weak_bound_is_not_compared_with(bound: int, said: str):
+    document = documents.document(
+        [broker(one) for one in (1, 2, 3)], [("t", 0, [1, 2], [3, 2])], sizes=[10]
+    )
+    gap = 10 / bound - 1 if bound else 10.0
+    for name in ("bytes moved", "log dirs"):
+        document["certificate"]["stages"].append({"stage": name, "value": 10, "bound": bound})
+        document["gaps"] |= {name: gap} if gap else {}
+    document["figures"]["after"]["log_dirs"] = {"moves": 1, "bytes_moved": 10}
+    document["figures"]["after"] |= {"bytes_moved": 10, "bytes_moved_lower_bound": bound}
+    assert view(document).headline == (
+        f"1 replica moves: 10 B to copy ({said}); "
+        f"1 replica changes its log dir, 10 B to copy ({said})."
+    )
+
+
+@pytest.mark.parametrize(
     ("gap", "text"), [(0.0, "<0.0001 %"), (1e-6, "0.0001 %"), (0.000375, "0.037 %")]
 )
 def test_a_gap_has_no_exponent(gap: float, text: str):

@@ -51,6 +51,13 @@ class View(PlanData, frozen=True, eq=False, dict=True):
 
         return meaning(self)
 
+    @cached_property
+    def gaps(self) -> tuple[tuple[str, str], ...]:
+        """(name, text) of each figure that is above its lower bound; an optimal plan shows none."""
+        from partage.report.view.stages import gaps
+
+        return gaps(self)
+
 
 def view(document: Mapping[str, Any], where: str = MARKER) -> View:
     """The view of a plan.json document; ``where`` names its file in errors.

@@ -196,7 +196,8 @@ def _movement(plan: PlanData) -> Criterion:
     moves, bound = units.count(plan.moves), units.count(plan.lower_bound)
     text = moves if plan.less_balanced else f"{moves}, at least {bound}"
     if plan.bytes_bound is not None:
-        text = f"{units.size(plan.bytes_moved)}, at least {units.size(plan.bytes_bound)}"
+        least = f", at least {units.size(plan.bytes_bound)}" if plan.bytes_bound else ""
+        text = f"{units.size(plan.bytes_moved)}{least}"
     if plan.less_balanced:
         note = f"less balanced than the fairest placement, which needs {fairest_moves(plan)}"
     elif not plan.moves:

@@ -139,19 +139,6 @@ class PlanData(Struct, frozen=True, eq=False, dict=True):
         return least if least is not None and bound is not None and least < bound else None
 
     @property
-    def gaps(self) -> tuple[tuple[str, str], ...]:
-        """(name, text) of each figure that is above its lower bound."""
-
-        def text(name: str, gap: float) -> str:
-            stages = self.file.certificate.stages
-            stage = next((stage for stage in stages if stage.name == name), None)
-            if stage is not None and stage.bound == 0:
-                return f"{units.count(stage.value)}, the bound is 0"
-            return units.gap(gap)
-
-        return tuple((name, text(name, gap)) for name, gap in self.file.gaps.items())
-
-    @property
     def without_bound(self) -> list[str]:
         """The stages whose lower bound is 0."""
         return [stage.name for stage in self.file.certificate.stages if not stage.bound]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from partage.brokers.figures import changed_sets
-from partage.brokers.plan_file import PlanFigures
+from partage.brokers.plan_file import PlanFigures, PlanStage
 from partage.brokers.stages import StageName
 from partage.report import units
 from partage.report.view.data import PlanData
 
 AS_BALANCED = "that is as balanced"
+NOT_MINIMAL = "not proven minimal"
 
 
 def headline(plan: PlanData) -> str:
@@ -77,10 +78,7 @@ def _between_log_dirs(plan: PlanData) -> str:
     if found is None or stage is None or not found.moves:
         return ""
     verb = "changes its log dir" if found.moves == 1 else "change their log dirs"
-    minimum = "proven minimum"
-    if not stage.proven:
-        gap = plan.file.gaps.get(StageName.LOG_DIRS)
-        minimum = "no copy was necessary" if gap is None or not stage.bound else units.gap(gap)
+    minimum = "proven minimum" if stage.proven else _above(plan, stage)
     replicas = units.plural(found.moves, "replica")
     return f"{replicas} {verb}, {units.size(stage.value)} to copy ({minimum})"
 
@@ -173,7 +171,7 @@ def proof(plan: PlanData) -> str:
         return "no data moves"
     if plan.minimal:
         return f"{moves}: proven minimum"
-    return f"{moves}: not proven minimal, at least {units.count(plan.lower_bound)} needed"
+    return f"{moves}: {NOT_MINIMAL}, at least {units.count(plan.lower_bound)} needed"
 
 
 def fairest_moves(plan: PlanData) -> str:
@@ -196,11 +194,17 @@ def comparable(plan: PlanData) -> str:
 
 def above(plan: PlanData) -> str:
     """How far the bytes to copy are above their lower bound."""
-    assert plan.bytes_bound is not None
-    if not plan.bytes_bound:
-        return "no copy was necessary"
-    gap = plan.file.gaps.get(StageName.BYTES_MOVED)
-    return units.gap(plan.bytes_moved / plan.bytes_bound - 1 if gap is None else gap)
+    stage = plan.stage(StageName.BYTES_MOVED)
+    return NOT_MINIMAL if stage is None else _above(plan, stage)
+
+
+def _above(plan: PlanData, stage: PlanStage) -> str:
+    """How far the bytes of a stage are above their lower bound; only the bound, if it is weak."""
+    gap = plan.file.gaps.get(stage.name)
+    if stage.bound and gap is not None and gap < units.WEAK_BOUND:
+        return units.gap(gap)
+    least = f", at least {units.size(stage.bound)} needed" if stage.bound else ""
+    return f"{NOT_MINIMAL}{least}"
 
 
 def worst_survivor(figures: PlanFigures) -> int | None:

@@ -6,6 +6,7 @@ from partage.brokers.plan_file import PlanStage
 from partage.brokers.stages import RATE_SCALE, StageName
 from partage.report import units
 from partage.report.view.data import PlanData
+from partage.units import percent
 
 _PROVEN = {
     StageName.REPLICAS: "No placement within these rules balances the replicas better.",
@@ -41,7 +42,22 @@ def shown(plan: PlanData, stage: PlanStage, value: int) -> str:
         return units.rate(value / RATE_SCALE * every)
     if stage.name == StageName.LEADER_RATE and rate is not None:
         return units.rate(value / RATE_SCALE * float(rate.after.sum()))
+    if stage.name == StageName.LOAD:
+        return percent(value / 1e6)
     return units.count(value)
+
+
+def gaps(plan: PlanData) -> tuple[tuple[str, str], ...]:
+    """(name, text) of each figure that is above its lower bound."""
+
+    def text(name: str, gap: float) -> str:
+        stage = next((one for one in plan.file.certificate.stages if one.name == name), None)
+        if stage is None or (stage.bound and gap < units.WEAK_BOUND):
+            return units.gap(gap)
+        value, bound = (shown(plan, stage, number) for number in (stage.value, stage.bound))
+        return f"{value}, the bound is {bound}"
+
+    return tuple((name, text(name, gap)) for name, gap in plan.file.gaps.items())
 
 
 def meaning(stage: PlanStage) -> str:
