@@ -264,8 +264,8 @@ def grown() -> Document:
         waves=7,
         options={"add_broker": ["7:a", "8:b"], "concurrency": 2, "throttle": "50MB"},
         binding=[
-            "rack rule: rack c has 2 of 8 brokers and must hold a third of all replicas: "
-            "its brokers hold 81 replicas, the others 54"
+            "rack rule: rack c has 2 of 8 brokers: in the fairest placement they "
+            "hold 81 replicas each, without the rule 60 to 61"
         ],
         warnings=["broker 6 held 16 replicas: it looks as if it was added and never filled"],
     )

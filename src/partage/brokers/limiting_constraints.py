@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from partage.arrays import Ints
 from partage.brokers.figures import Placement
 from partage.brokers.problem import Problem
-from partage.flow.assignment import fairest_loads, zone_bounds
+from partage.flow.assignment import AssignmentProblem, fairest_loads, zone_bounds
 from partage.flow.sorting import distinct
 from partage.units import listed
 
@@ -64,14 +64,15 @@ def _loads(problem: Problem) -> list[str]:
     if sharing.zoned:
         free = fairest_loads(replace(sharing, zoned=False))
         if _less_fair(sharing.weight, loads, free):
-            names, zone = _rack_names(problem), sharing.zone
-            density = [float((loads[zone == z]).mean()) for z in range(sharing.zones)]
-            heavy = int(np.argmax(density))
-            here = zone == heavy
+            z = _blocked_zone(sharing, loads, free)
+            here = sharing.zone == z
+            brokers, held = int(here.sum()), _range(loads[here])
+            holds = (
+                f"it holds {held} replicas" if brokers == 1 else f"they hold {held} replicas each"
+            )
             found.append(
-                f"rack rule: rack {names[heavy]} has {int(here.sum())} of {sharing.slots} brokers, "
-                f"which must hold {_range(loads[here])} replicas each, the others "
-                f"{_range(loads[~here])}; without the rule {_range(free)}"
+                f"rack rule: rack {_rack_names(problem)[z]} has {brokers} of {sharing.slots} "
+                f"brokers: in the fairest placement {holds}, without the rule {_range(free[here])}"
             )
         loads = free
     total = int(loads.sum())
@@ -91,6 +92,25 @@ def _loads(problem: Problem) -> list[str]:
                 f"every broker evenly ({_range(loads)} instead of {total / sharing.slots:.1f})"
             )
     return found
+
+
+def _blocked_zone(sharing: AssignmentProblem, loads: Ints, free: Ints) -> int:
+    """The zone at the least or the most that it may hold, if there is one, whose load differs most
+    from that without zones: ``loads`` and ``free`` [E]."""
+
+    def by_zone(load: Ints) -> Ints:
+        found = np.zeros(sharing.zones, dtype=np.int64)
+        np.add.at(found, sharing.zone, load)
+        return found
+
+    least, most = (bound[:, None] for bound in sharing.item_bounds)
+    high = np.minimum(most, by_zone(np.ones_like(loads)))
+    # an item takes what all other zones together cannot
+    low = np.maximum(least, sharing.demand[:, None] - high.sum(axis=1, keepdims=True) + high)
+    change, items = by_zone(loads - free), by_zone(loads - sharing.base)
+    extreme = np.where(change > 0, low.sum(axis=0), high.sum(axis=0))
+    blocked = np.where(items == extreme, np.abs(change), 0)
+    return int(np.argmax(blocked if blocked.any() else np.abs(change)))
 
 
 def _less_fair(weight: Ints, one: Ints, other: Ints) -> bool:
