@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -56,6 +57,25 @@ def test_compare():
     assert "rack down: the same after any one rack fails" in legend
     assert "optimal: every exact stage meets its bound. " in legend
     assert legend.endswith("exact is proven optimal: 124 moves, 856 GB to copy.")
+
+
+@pytest.mark.parametrize(
+    ("figures", "text"),
+    [
+        ({}, "133/124"),
+        ({"gaps": {"moves": 0.07}}, "133/124"),
+        ({"gaps": {"replicas": 0.1}}, "133"),
+        ({"rack_violations": 2}, "133"),
+    ],
+)
+def test_moves_are_compared_with_a_bound_where_the_placement_is_the_fairest(
+    figures: dict[str, Any], text: str
+):
+    comparison = documents.comparison()
+    comparison["strategies"]["rack-greedy"] |= figures
+    row = comparison_of(comparison).plans["rack-greedy"]
+    (moves,) = (column for column in COLUMNS if column.name == "moves / lower bound")
+    assert moves.text(row) == text
 
 
 def test_leaders_balanced_by_rate_are_shown_and_ranked_by_rate():

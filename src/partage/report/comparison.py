@@ -16,6 +16,7 @@ import msgspec
 from partage.brokers.directory import COMPARE
 from partage.brokers.optimality import optimality
 from partage.brokers.plan_file import FailureFigures, PlanFigures
+from partage.brokers.stages import StageName
 from partage.json_input import check_json
 from partage.report import units
 
@@ -111,6 +112,12 @@ def _over(value: int | None, bound: int | None) -> str:
 def _breaks_racks(row: StrategyFigures) -> bool:
     """Whether a plan leaves rack violations that a proven one does not have to."""
     return bool(row.rack_violations) and not row.optimal
+
+
+def _moves_bound(row: StrategyFigures) -> int | None:
+    """The fewest moves of any fairest placement; None for a plan with another placement."""
+    is_other = _breaks_racks(row) or StageName.REPLICAS in row.gaps
+    return None if is_other else row.moves_lower_bound
 
 
 def _failure(figures: FailureFigures | None) -> str:
@@ -231,10 +238,9 @@ COLUMNS: tuple[Column, ...] = (
         "moves / lower bound",
         "moves\n/bound",
         4,
-        lambda row: _over(row.moves, None if _breaks_racks(row) else row.moves_lower_bound),
-        means="✗: breaks the rack rule, so its moves have no bound to be compared with; bound: "
-        "proven lower bound on the moves of any plan as balanced as this one, and on the waves "
-        "for these moves",
+        lambda row: _over(row.moves, _moves_bound(row)),
+        means="✗: breaks the rack rule; bound: proven lower bound on the moves to the "
+        "fairest placement, not shown for other placements, and on the waves for these moves",
     ),
     Column(
         PLACEMENT,
