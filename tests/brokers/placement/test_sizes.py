@@ -29,7 +29,7 @@ from tests.oracles.naive_problem import (
     moves,
     read_problem,
 )
-from tests.profiles import examples
+from tests.profiles import examples, seeds
 from tests.strategies import jobs
 
 Loads = tuple[int, ...]
@@ -540,3 +540,41 @@ def test_a_large_cluster_within_a_limit(large: Cluster) -> None:
     few = partage.plan(large, balance="bytes", max_moves=free["moves"] // 2)
     assert few.moves <= free["moves"] // 2
     assert few.figures["bytes_max_over_mean"] < before
+
+
+# ---------------------------------------------------------------- what a limit leaves
+
+
+def uneven(row_of: list[list[int]], sizes: list[int], share: float) -> tuple[float, int]:
+    """The largest distance from the fair share, and the highest bytes of a broker."""
+    load = [sum(s for row, s in zip(row_of, sizes, strict=True) if b in row) for b in range(5)]
+    return max(abs(x - share) for x in load), max(load)
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("limit", ["max_moves", "max_bytes_moved"])
+@pytest.mark.parametrize("seed", seeds(15))
+def test_no_move_that_a_limit_leaves_makes_bytes_more_even(seed: int, limit: str) -> None:
+    """Against all single moves that a second plan could add."""
+    rng = random.Random(8 + seed)
+    before = [rng.sample(range(3), rng.randint(1, 2)) for _ in range(14)]
+    sizes = [int(rng.lognormvariate(14, 1)) for _ in before]
+    share = sum(len(row) * size for row, size in zip(before, sizes, strict=True)) / 5
+    most = rng.randint(1, 7) if limit == "max_moves" else sum(sizes) * rng.randint(5, 40) // 100
+
+    def used(rows: list[list[int]]) -> int:
+        new = [len(set(a) - set(b)) for a, b in zip(rows, before, strict=True)]
+        return sum(n * (1 if limit == "max_moves" else s) for n, s in zip(new, sizes, strict=True))
+
+    cluster = {"brokers": [{"id": b} for b in range(5)], "partitions": partitions(before, sizes)}
+    made = partage.plan(Cluster.from_json(cluster), balance="bytes", **{limit: most})
+    after = lists(made)
+    away, highest = uneven(after, sizes, share)
+    assert used(after) <= most
+    for p, row in enumerate(after):
+        for gone, new in itertools.product(row, set(range(5)) - set(row)):
+            moved = [*after[:p], [new if b == gone else b for b in row], *after[p + 1 :]]
+            now, then = uneven(moved, sizes, share)
+            better = now < 0.999 * away - 1 or then < 0.999 * highest - 1
+            done = away <= 0.02 * share + 1 or used(moved) > most
+            assert done or not better or now > away or then > highest, (p, gone, new)

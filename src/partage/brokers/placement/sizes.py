@@ -26,9 +26,11 @@ from partage.flow.assignment import MOVES, AssignmentProblem
 from partage.flow.size_balancing import (
     BalancedSizes,
     Bands,
+    Limit,
     balance_sizes,
     fair_shares,
     narrowest_width,
+    with_single_moves,
 )
 from partage.units import Bytes, at_least, size
 
@@ -124,7 +126,8 @@ def _within_limits(problem: Problem, sharing: AssignmentProblem) -> BalancedSize
         found = narrowest_width(tried, narrow, max(2 * narrow, _STEP), _WIDEST, _HALVINGS)
     if found is None:
         raise CannotError(broken_limit(limits, sharing, cheapest.slots))
-    return found
+    rest = Limit(limits.moves, limits.bytes)
+    return with_single_moves(sharing, band, narrow, found.slots, rest)
 
 
 def broken_limit(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str:

@@ -7,7 +7,8 @@ local search brings every slot into its band and moves few bytes (``band_search`
 all assignments and, from the prices of a flow (``pricing``), one on the bytes moved by any
 assignment within the bands.
 
-Where the search finds no assignment within the bands, they are widened (``band_width``). An
+Where the search finds no assignment within the bands, they are widened (``band_width``); what is
+then left of a limit on moves is used by ``single_moves``. An
 assignment that is within its bands and breaks no rule is not changed; otherwise the search restarts
 from its own result as long as that narrows the bands, so a second run changes nothing.
 """
@@ -15,20 +16,22 @@ from its own result as long as that narrows the bands, so a second run changes n
 from __future__ import annotations
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from partage.arrays import Floats, Ints
+from partage.arrays import Ints
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.size_balancing.band_search import BandSearch
 from partage.flow.size_balancing.band_width import narrowest_width
+from partage.flow.size_balancing.bands import BalancedSizes, Bands
 from partage.flow.size_balancing.fair_shares import fair_shares, tightest, zone_totals
 from partage.flow.size_balancing.pricing import slot_prices
+from partage.flow.size_balancing.single_moves import Limit, with_single_moves
 from partage.flow.size_certificate import moved_bound
 
 __all__ = [
     "BalancedSizes",
     "Bands",
+    "Limit",
     "fair_shares",
     "fewest_bytes",
     "fewest_moves",
@@ -37,49 +40,13 @@ __all__ = [
     "narrowest_width",
     "slot_prices",
     "tightest",
+    "with_single_moves",
     "zone_totals",
 ]
 
 
 _FIRST, _DOUBLINGS, _HALVINGS = 0.001, 24, 4
 _ANY = 2**62
-
-
-class Bands(Struct, frozen=True, eq=False):
-    """The load each slot should have: its ``share`` [E] plus or minus a tolerance, and at most
-    ``ceiling`` [E]. Without a share: any load up to the ceiling."""
-
-    ceiling: Ints
-    share: Floats | None
-
-    def at(self, tolerance: float) -> tuple[Ints, Ints]:
-        """[E] the least and the most load of each slot."""
-        if self.share is None:
-            return np.zeros_like(self.ceiling), self.ceiling
-        # shares are floats: the integers next to them are within the band
-        high = np.ceil(np.minimum(self.share * (1 + tolerance), _ANY) - 0.5).astype(np.int64)
-        low = np.floor(np.maximum(self.share * (1 - tolerance), 0) + 0.5).astype(np.int64)
-        low = np.minimum(low, high)
-        return np.clip(low, 0, self.ceiling), np.minimum(high, self.ceiling)
-
-    def holding(self, load: Ints) -> float | None:
-        """The smallest tolerance whose bands contain these loads [E]; None above a ceiling."""
-        if (load > self.ceiling).any():
-            return None
-        if self.share is None:
-            return 0.0
-        # a ceiling below the share is not a deviation
-        low = np.minimum(self.share, self.ceiling)
-        away = np.where(load > self.share, load - self.share, np.maximum(low - load, 0)) - 0.5
-        return float((np.maximum(away, 0) / np.maximum(self.share, 1.0)).max())
-
-
-class BalancedSizes(Struct, frozen=True, eq=False):
-    """``slots`` [I, max demand] ascending, -1 padded; ``tolerance`` of the narrowest bands that
-    contain its loads, None where a slot is above its ceiling."""
-
-    slots: Ints
-    tolerance: float | None
 
 
 def balance_sizes(problem: AssignmentProblem, bands: Bands, tolerance: float) -> BalancedSizes:
