@@ -147,6 +147,12 @@ def test_invalid_percentages(given_value: Any) -> None:
         Percent.of(given_value)
 
 
+@pytest.mark.parametrize("given_value", ["1000%", "12345.5 %", 10, 1e300])
+def test_percentages_that_are_too_large(given_value: Any) -> None:
+    with pytest.raises(ValueError, match=r"below 1000%$|a number is a share of 1"):
+        Percent.of(given_value)
+
+
 @given(st.fractions(0, 9))
 def test_percent_as_text_reads_as_the_same(value: Fraction) -> None:
     percent = Percent.of(value)

@@ -17,7 +17,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _SPELLED = ("kB", "MB", "GB", "TB", "PB")
 _SIZE = re.compile(r"(\d{1,19}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(/s)?", re.ASCII | re.IGNORECASE)
-_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%", re.ASCII)
+_PERCENT = re.compile(r"(\d{1,9}(?:\.\d{1,4})?) ?%", re.ASCII)
 _DURATION = re.compile(r"(\d{1,7}) ?(s|sec|m|min|h|)", re.ASCII | re.IGNORECASE)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _WEEK = 7 * 86_400
@@ -118,7 +118,7 @@ class Percent(Fraction):
             match = _PERCENT.fullmatch(value.strip())
             if not match:
                 raise ValueError("expected a percentage such as 2%")
-            return cls(Fraction(match[1]) / 100)
+            value = Fraction(match[1]) / 100
         if isinstance(value, bool) or not isinstance(value, (int, float, Rational)):
             raise ValueError("expected a percentage such as 2%, or a number such as 0.02")
         if isinstance(value, Integral) and value > 1:
@@ -207,14 +207,13 @@ def scaled(value: float, unit: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in its one or two largest units: ``0.20 s``, ``45 s``, ``12 min``, ``2 h 6 min``."""
+    """A time in its one or two largest units: ``0.20 s``, ``2.5 s``, ``45 s``, ``12 min``,
+    ``2 h 6 min``."""
     if 0 < seconds < 0.005:
         return "<0.01 s"
-    if seconds < 0.995:
-        return f"{seconds:.2f} s"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
     whole = round(seconds)
+    if seconds < 9.95 and seconds != whole:
+        return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
     if whole < 60:
         return f"{whole} s"
     if whole < 600:

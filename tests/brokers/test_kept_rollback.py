@@ -45,14 +45,18 @@ def test_a_plan_that_was_not_executed_may_be_replaced(tmp_path: Path, other: Clu
     plan(other).write(tmp_path / "plan")
 
 
-def test_a_plan_that_was_executed_is_kept(tmp_path: Path) -> None:
-    kept = written(tmp_path / "plan")
+@pytest.mark.parametrize(("cluster_id", "other"), [("one", ""), (None, ", or for another cluster")])
+def test_a_plan_that_was_executed_is_kept(
+    tmp_path: Path, cluster_id: str | None, other: str
+) -> None:
+    full = replace(FULL, cluster_id=cluster_id)
+    kept = written(tmp_path / "plan", full)
     expected = (
-        r"has the rollback\.json of a plan that was executed "
+        rf"has the rollback\.json of a plan that was executed{other} "
         rf"\(t-\d is where it put it\){REMEDY}$"
     )
     with pytest.raises(InputError, match=expected):
-        plan(plan(FULL).after, add_broker="4").write(tmp_path / "plan")
+        plan(plan(full).after, add_broker="4").write(tmp_path / "plan")
     assert (tmp_path / "plan" / ROLLBACK).read_bytes() == kept
 
 
@@ -76,7 +80,9 @@ def test_replicas_that_changed_their_log_dir_are_refused(tmp_path: Path) -> None
     made = plan(full, balance_disks=True)
     made.write(tmp_path / "plan")
     check_rollback(tmp_path / "plan", full)
-    with pytest.raises(InputError, match=r"executed \(t-\d is where it put it\)"):
+    with pytest.raises(
+        InputError, match=r"executed, or for another cluster \(t-\d is where it put it\)"
+    ):
         check_rollback(tmp_path / "plan", made.after)
 
 

@@ -116,6 +116,14 @@ def test_repr_shows_what_is_given() -> None:
         ({"replace_broker": [(3, 9, 1)]}, "replace_broker"),
         ({"tolerance": "200"}, "tolerance 200: expected a percentage such as 2%"),
         ({"relieve": "0%"}, "relieve 0%: must be above 0% and at most 100%"),
+        (
+            {"relieve": "disk=60%,out=1000%"},
+            "relieve disk=60%,out=1000%: must be at least 0% and below 1000%",
+        ),
+        (
+            {"relieve": "disk=130%,out=90%"},
+            "relieve disk=130%,out=90%: disk must be above 0% and at most 100%",
+        ),
         ({"relieve": "101%"}, "relieve 101%: must be above 0% and at most 100%"),
         ({"relieve": 0.8, "tolerance": 0.1}, "relieve: only keeps limits: `tolerance`"),
         ({"relieve": 0.8, "balance": "bytes"}, "relieve: only keeps limits: `balance` bytes"),

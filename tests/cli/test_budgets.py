@@ -63,8 +63,10 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     *(
         ((option, text), f"{option} {shown(text)}: expected a percentage such as 2%")
         for option in ("--relieve", "--tolerance")
-        for text in ("80", "", "%", "x%", "-5%", "1e2%", "1000%", "5 percent", "nan%", "5%%")
+        for text in ("80", "", "%", "x%", "-5%", "1e2%", "5 percent", "nan%", "5%%")
     ),
+    (("--tolerance", "1000%"), "--tolerance 1000%: must be at least 0% and below 1000%"),
+    (("--relieve", "out=1000%"), "--relieve out=1000%: must be at least 0% and below 1000%"),
     (("--relieve", "0%"), "--relieve 0%: must be above 0% and at most 100%"),
     (("--relieve", "100.1%"), "--relieve 100.1%: must be above 0% and at most 100%"),
     (("--relieve", "0.00001%"), "--relieve 0.00001%: expected a percentage"),

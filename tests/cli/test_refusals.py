@@ -294,8 +294,9 @@ def test_a_rollback_of_an_executed_plan_is_kept(
     later = after_plan(tmp_path / small, tmp_path / "p")
     (tmp_path / "later.json").write_text(later, encoding="utf-8")
     assert refused(command, "later.json", "-o", "p") == (
-        "p: has the rollback.json of a plan that was executed (t-1 is where it put it): "
-        "name another directory, or delete this one if you do not need that rollback"
+        "p: has the rollback.json of a plan that was executed, or for another cluster (t-1 is "
+        "where it put it): name another directory, or delete this one if you do not need that "
+        "rollback"
     )
     assert run("plan", small, "--no-moves", "-o", "p").code == 0
     assert run("check", "p").code == 0

@@ -50,7 +50,9 @@ def check_rollback(directory: str | os.PathLike[str], before: Cluster) -> None:
             continue
         if replicas != origin.replicas or not _in_log_dirs(before, row, origin):
             name = shown(f"{target.topic}-{target.partition}")
-            problem = f"has the {ROLLBACK} of a plan that was executed ({name} is where it put it)"
+            other = "" if planned and planned == before.cluster_id else ", or for another cluster"
+            problem = f"has the {ROLLBACK} of a plan that was executed{other}"
+            problem = f"{problem} ({name} is where it put it)"
             raise InputError(where, f"{problem}: {_REMEDY}")
 
 

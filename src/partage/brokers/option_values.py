@@ -161,7 +161,8 @@ def relief_of(given: Any) -> Percent | Percentages:
         found = found[0][1]
     for name, share in [("disk", found)] if isinstance(found, Percent) else found:
         if name == "disk" and not 0 < share <= 1:
-            raise ValueError("must be above 0% and at most 100%")
+            of = "disk " if isinstance(found, Percentages) else ""
+            raise ValueError(f"{of}must be above 0% and at most 100%")
         if not share:
             raise ValueError(f"{name} must be above 0%")
     return found

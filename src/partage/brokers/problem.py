@@ -670,6 +670,7 @@ def _warnings(problem: Problem) -> Iterable[str]:
             "a broker that holds one is back"
         )
     yield from _given_warnings(problem)
+    yield from _limit_warnings(problem)
     if cluster.min_insync_replicas:
         from partage.brokers.degraded import of_min_insync
 
@@ -705,6 +706,16 @@ def _new_racks(problem: Problem) -> Iterable[str]:
     for rack, identity in new.items():
         if existing and rack not in there:
             yield f"broker {identity} is in a new rack, {rack} (existing: {existing})"
+
+
+def _limit_warnings(problem: Problem) -> Iterable[str]:
+    """Limits of loads above what the brokers' networks can do."""
+    for name, share in problem.options.relieved:
+        if share > 1:
+            from partage.brokers.load.model import known_capacity
+
+            if known_capacity(problem, name) is not None:
+                yield f"the limit of {name}, {share}, is above the network capacity of the brokers"
 
 
 def _given_warnings(problem: Problem) -> Iterable[str]:

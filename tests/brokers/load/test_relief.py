@@ -240,3 +240,18 @@ def test_a_partition_may_leave_a_full_disk_though_no_broker_has_its_bytes_in_tod
     plan = relieved(cluster, relieve="disk=60%,leaders=400%")
     assert alone.moves == 1 <= plan.moves
     assert max(loads(cluster, plan.after.replica_lists())["disk"]) <= 6 * 10**11
+
+
+@pytest.mark.parametrize(
+    ("network", "limit", "warned"),
+    [(10**9, "150%", True), (10**9, "90%", False), (None, "150%", False)],
+)
+def test_a_limit_above_the_network_capacity_is_a_warning(
+    network: int | None, limit: str, warned: bool
+) -> None:
+    cluster = a_large_cluster(4, partitions=60)
+    for broker in cluster["brokers"] if network else ():
+        broker["network_out_bytes_per_second"] = network
+    plan = relieved(cluster, relieve={"out": limit})
+    warning = f"the limit of out, {limit}, is above the network capacity of the brokers"
+    assert (warning in plan.warnings) == warned

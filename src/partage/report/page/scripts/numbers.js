@@ -31,9 +31,8 @@ const inTwo = (value, factor, large, small) => {
 };
 const duration = (seconds) => {
   if (seconds > 0 && seconds < 0.005) return "<0.01 s";
-  if (seconds < 0.995) return `${seconds.toFixed(2)} s`;
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
+  if (seconds < 9.95 && seconds !== whole) return `${seconds.toFixed(seconds < 0.995 ? 2 : 1)} s`;
   if (whole < 60) return `${whole} s`;
   if (whole < 600) return inTwo(whole, 60, "min", "s");
   const minutes = Math.round(seconds / 60);
