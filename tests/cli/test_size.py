@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -356,6 +358,31 @@ def test_refused_clusters(
     assert ended.err.count("\n") == 1
 
 
+def test_log_dirs(run: Run, tmp_path: Path) -> None:
+    """The next command can put the replicas into log dirs, with the options that it needs."""
+    own = [{"path": f"/d{k}", "disk_bytes": 400} for k in range(3)]
+    value = {
+        "brokers": [{"id": b, "rack": "bca"[b % 3], "log_dirs": own} for b in range(6)],
+        "partitions": [
+            {"topic": "t", "partition": p, "replicas": [p, (p + 1) % 6], "size_bytes": 250}
+            | {"log_dirs": ["/d0", "/d1"]}
+            for p in range(6)
+        ],
+    }
+    (tmp_path / "jbod.json").write_text(json.dumps(value))
+    ended = run("size", "jbod.json", "--headroom", "10%")
+    assert ended.code == 0
+    assert re.search(r"log dir +≥ 4 +62.5% +62.5%", ended.out)
+    assert "partitions do not fit together into the log dirs of 3 brokers" in " ".join(
+        ended.out.split()
+    )
+    *_, command = ended.out.split("Next: partage ")
+    assert "--balance load --concurrency 1 -o plan/" in command
+    assert run(*shlex.split(command)).code == 0
+    sizing = run("size", "jbod.json", "--headroom", "10%", "-o", "sized")
+    assert (sizing.code, run("check", "sized").code) == (0, 0)
+
+
 def test_no_capacities(run: Run, cluster: str, tmp_path: Path) -> None:
     value = json.loads((tmp_path / cluster).read_text())
     for broker in value["brokers"]:
@@ -363,7 +390,7 @@ def test_no_capacities(run: Run, cluster: str, tmp_path: Path) -> None:
     (tmp_path / cluster).write_text(json.dumps(value))
     ended = run("size", cluster, "-o", "plan")
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert "capacities: none can be counted: list disk_bytes of all brokers or, " in ended.err
+    assert "capacities: none can be counted: list disk_bytes of all brokers, or " in ended.err
     assert not (tmp_path / "plan").exists()
 
 

@@ -73,6 +73,26 @@ def test_without_several_log_dirs() -> None:
     assert cluster.log_dir_paths(0) == ["any", "any"]
 
 
+@pytest.mark.parametrize(
+    ("log_dirs", "disk"),
+    [
+        ([{"disk_bytes": 5}, {"disk_bytes": 7}], 12),
+        ([{"disk_bytes": 5}, {}], None),
+        ([{"disk_bytes": 5}, {"offline": "I/O error"}], 5),
+        ([{"offline": "I/O error"}], None),
+        ([], None),
+    ],
+)
+def test_a_disk_is_its_log_dirs(log_dirs: list[dict[str, Any]], disk: int | None) -> None:
+    """Where the broker lists none."""
+    named = [{"path": f"/{k}", **one} for k, one in enumerate(log_dirs)]
+    value = {
+        "brokers": [{"id": 1, "log_dirs": named}, {"id": 2, "disk_bytes": 3, "log_dirs": named}],
+        "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}],
+    }
+    assert [one.disk_bytes for one in Cluster.from_json(value).brokers] == [disk, 3]
+
+
 def test_a_changed_placement_leaves_them_open() -> None:
     cluster = Cluster.from_json(VALUE)
     assert cluster.with_replicas(cluster.replicas).log_dirs is None

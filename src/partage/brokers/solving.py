@@ -77,7 +77,7 @@ def _solved(problem: Problem, progress: Progress | None) -> Plan:
     placement = Placement(after, problem.usable)
     ideal = next(stage.bound for stage in stages if stage.name == StageName.FAILURE)
     report("scheduling waves")
-    after, schedule = _scheduled(problem, after)
+    after, schedule = scheduled(problem, after)
     settled = _settled(strategy, problem, after, stages, report)
     stages += _log_dir_stages(problem, after)
     return Plan(
@@ -105,9 +105,9 @@ def _solved(problem: Problem, progress: Progress | None) -> Plan:
     )
 
 
-def _scheduled(problem: Problem, after: Cluster) -> tuple[Cluster, WaveSchedule]:
+def scheduled(problem: Problem, after: Cluster) -> tuple[Cluster, WaveSchedule]:
     """``after`` in log dirs, and the waves. Replicas that change their log dir need waves of their
-    own, and the log dirs of new ones depend on the other waves."""
+    own, and the log dirs of new ones depend on the other waves. Raises CannotError."""
     options = problem.options
 
     def waves(target: Cluster) -> WaveSchedule:

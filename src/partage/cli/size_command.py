@@ -280,7 +280,9 @@ def _plan_call(found: ClusterSize) -> list[str]:
     given = found.found.options.given()
     changes = [(name, one) for name in _CHANGES for one in given.get(name, ())]
     words = [part for name, one in changes for part in (f"--{name.replace('_', '-')}", one)]
-    return next_step.same_call("plan", more=(*words, "--balance", "load", "-o", "plan/"))
+    words += ["--balance", "load", *["--balance-disks"] * ("balance_disks" in given)]
+    words += ["--concurrency", str(given["concurrency"])] if "concurrency" in given else []
+    return next_step.same_call("plan", more=(*words, "-o", "plan/"))
 
 
 def _size_group(

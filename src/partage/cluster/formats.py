@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -236,10 +236,11 @@ def named_brokers(replica_lists: Sequence[Sequence[int]]) -> list[Broker]:
 
 
 def _broker(entry: _BrokerEntry) -> Broker:
+    disk = _disk_of(entry.log_dirs or ()) if entry.disk_bytes is None else entry.disk_bytes
     return Broker(
         id=entry.id,
         rack=entry.rack,
-        disk_bytes=_whole(entry.disk_bytes),
+        disk_bytes=_whole(disk),
         capacity=Fraction(1) if entry.capacity is None else Fraction(str(entry.capacity)),
         alive=entry.alive,
         network_in=_whole(entry.network_in_bytes_per_second),
@@ -249,6 +250,15 @@ def _broker(entry: _BrokerEntry) -> Broker:
             for one in sorted(entry.log_dirs or (), key=lambda one: one.path)
         ),
     )
+
+
+def _disk_of(log_dirs: Iterable[_LogDirEntry]) -> float | None:
+    """The disks of the log dirs together, without those that are offline; None where one is not
+    known."""
+    known = [one.disk_bytes for one in log_dirs if one.offline is None]
+    if not known or None in known:
+        return None
+    return sum(one or 0 for one in known)
 
 
 def _whole(number: float | None) -> int | None:

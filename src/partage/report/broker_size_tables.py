@@ -7,10 +7,11 @@ from rich.text import Text
 
 from partage.brokers.sizing import ClusterSize
 from partage.brokers.sizing.bounds import Bound
+from partage.brokers.sizing.resources import LOG_DIR
 from partage.report import printing, units
 
 _MANY = 60
-_NAMES = {"disk": "disk", "in": "network in", "out": "network out"}
+_NAMES = {"disk": "disk", "in": "network in", "out": "network out", LOG_DIR: "log dir"}
 _DOWN = {
     "broker": ", also with any one broker down",
     "rack": ", also with any one broker or rack down",
@@ -79,6 +80,8 @@ def _reason(bound: Bound) -> str:
     sums = f"{shown(bound.available)} of {name}, and {shown(bound.needed)} is needed"
     if bound.rule == "total":
         return f"{fewer} can use {sums}"
+    if bound.resource == LOG_DIR:
+        return f"large partitions do not fit together into the log dirs of {fewer}"
     if bound.rule == "large partitions":
         return f"large partitions do not fit together on {fewer} ({name})"
     if bound.rule == "racks":
@@ -94,8 +97,10 @@ def _missed(found: ClusterSize) -> str:
     below = found.below
     if below is None or below.usage is None:
         return ""
+    if below.failed:
+        return f" (with {below.brokers:,}, {below.failed})"
     share, use, broker = below.usage.worst()
-    name = _NAMES[use.resource.name]
+    name = "fullest log dir" if use.resource.name == LOG_DIR else _NAMES[use.resource.name]
     return f" (with {below.brokers:,}, broker {broker.id} would use {share:.1%} of its {name})"
 
 

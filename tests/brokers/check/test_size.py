@@ -26,8 +26,9 @@ from tests.profiles import seeds
 Path_ = tuple[Any, ...]
 
 
-def cluster_of(chance: random.Random, racks: int, partitions: int) -> Cluster:
-    """Brokers in ``racks`` (0: without), with all capacities; some stand out."""
+def cluster_of(chance: random.Random, racks: int, partitions: int, log_dirs: int = 0) -> Cluster:
+    """Brokers in ``racks`` (0: without), with all capacities; some stand out. With ``log_dirs``,
+    what is in them is known."""
     count = max(3, racks * chance.randint(1, 3))
     brokers = [
         {
@@ -40,6 +41,9 @@ def cluster_of(chance: random.Random, racks: int, partitions: int) -> Cluster:
         }
         for b in range(count)
     ]
+    for one in brokers if log_dirs else ():
+        disk = one["disk_bytes"] // log_dirs
+        one["log_dirs"] = [{"path": f"/d{k}", "disk_bytes": disk} for k in range(log_dirs)]
     rows = []
     for p in range(partitions):
         factor = chance.choice([1, 2, 2, 3])
@@ -52,6 +56,7 @@ def cluster_of(chance: random.Random, racks: int, partitions: int) -> Cluster:
                 "bytes_in_per_second": chance.randint(0, 60),
                 "bytes_out_per_second": chance.randint(0, 120),
             }
+            | ({"log_dirs": [f"/d{p % log_dirs}"] * factor} if log_dirs else {})
         )
     return Cluster.from_json({"brokers": brokers, "partitions": rows})
 
@@ -67,16 +72,17 @@ def written(found: ClusterSize, directory: Path) -> Path:
     params=["rack", *(pytest.param(one, marks=pytest.mark.long) for one in ("broker", "none"))],
 )
 def sized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    cluster = cluster_of(random.Random(4), 3, 14)
+    cluster = cluster_of(random.Random(4), 3, 14, log_dirs=2)
     found = fewest_brokers(cluster, Requirement(Percent.of("20%"), request.param))
     return written(found, tmp_path_factory.mktemp("sized") / "plan")
 
 
+@pytest.mark.parametrize("log_dirs", [0, 2])
 @pytest.mark.parametrize("seed", seeds(8))
-def test_what_the_search_finds_is_sound(seed: int, tmp_path: Path) -> None:
+def test_what_the_search_finds_is_sound(seed: int, log_dirs: int, tmp_path: Path) -> None:
     """Both derive the same bounds and figures, each with its own code."""
     chance = random.Random(seed)
-    cluster = cluster_of(chance, chance.choice([0, 2, 3, 4]), chance.randint(2, 12))
+    cluster = cluster_of(chance, chance.choice([0, 2, 3, 4]), chance.randint(2, 12), log_dirs)
     survive = "broker" if not cluster.rack_names else chance.choice(["broker", "rack", "none"])
     asked = Requirement(Percent.of(chance.choice(["0%", "20%", "33.3%"])), survive)
     try:
@@ -88,6 +94,9 @@ def test_what_the_search_finds_is_sound(seed: int, tmp_path: Path) -> None:
     assert any("size.json" in line for line in result.held)
     fewest = [line for line in result.not_proven if line.startswith("size.json brokers:")]
     assert len(fewest) == (not found.proven)
+    added = bool(found.found.options.add_broker)
+    unknown = [line for line in result.not_proven if "log dirs that the plan does not" in line]
+    assert len(unknown) == (log_dirs > 0 and added)
 
 
 def leaves(value: Any, path: Path_ = ()) -> Iterator[Path_]:
@@ -220,6 +229,23 @@ def test_numbers_that_would_take_forever(
     forge(value)
     path.write_text(json.dumps(value))
     assert problem in check(tmp_path / "plan").defects
+
+
+def test_a_log_dir_without_its_headroom_is_refused(sized: Path) -> None:
+    """All replicas of a broker in its first log dir."""
+    path = sized / "plan.json"
+    text = path.read_text()
+    value = json.loads(text)
+    columns = value["partitions"]["log_dirs_after"]
+    assert {k for row in columns for k in row} >= {0, 1}
+    value["partitions"]["log_dirs_after"] = [[min(k, 0) for k in row] for row in columns]
+    path.write_text(json.dumps(value))
+    try:
+        defects = check(sized).defects
+        assert any("the plan does not keep 20% of a log dir free" in line for line in defects)
+        assert any(line.startswith("size.json: resources is") for line in defects)
+    finally:
+        path.write_text(text)
 
 
 def test_neither_imports_the_other() -> None:

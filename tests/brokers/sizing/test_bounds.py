@@ -67,9 +67,14 @@ def bound_of(value: dict[str, Any], headroom: str = "0", survive: str = "none") 
             Bound(3, None, "replication factor"),
         ),
         (
-            cluster(4, [(2, 1, 40, 0)] * 5, capacity=(AMPLE, 100, AMPLE)),
+            cluster(4, [(2, 1, 20, 0)] * 10, capacity=(AMPLE, 100, AMPLE)),
             *("0", "none"),
             Bound(4, "in", "total", 400.0, 300.0),
+        ),
+        (  # a broker can receive two of them
+            cluster(4, [(2, 1, 40, 0)] * 5, capacity=(AMPLE, 100, AMPLE)),
+            *("0", "none"),
+            Bound(5, "in", "large partitions"),
         ),
         (  # each of 2 racks holds 250, 100 per broker: 3 in each, though 5 could hold all
             cluster(6, [(2, 25, 1, 0)] * 10, racks=2, capacity=(100, AMPLE, AMPLE)),

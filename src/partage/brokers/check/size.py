@@ -1,14 +1,16 @@
 """size.json: the number of brokers, recounted from plan.json without the search that found it.
 
 The placement that shows the number is the plan's: every broker's loads, at normal times and after
-the worst failure, must be within its limits. Each bound is derived again by its rule. n brokers are
-the n of today's with most of a resource, or all of these and new ones, which have what most of
-today's brokers have. Fewer than the bound cannot
+the worst failure, must be within its limits, and so must the log dirs that the plan chose. Each
+bound is derived again by its rule. n brokers are the n of today's with most of a resource, or all
+of these and new ones, which have what most of today's brokers have. Fewer than the bound cannot
 
 - *replication factor*: have the replicas of a partition on distinct brokers;
 - *total*: use as much as all replicas together need;
 - *large partitions*: hold them apart: no two items of more than half a limit fit together, and for
   a threshold k, items of at least k have only the space that items up to the limit less k leave;
+  of items above the limit / (k + 1), at most k fit together; the same for the log dirs of all
+  brokers, each as large as the largest;
 - *racks*: the same in each rack, for the replicas that the other racks cannot take;
 - *broker down*: send what leaders send without the strongest broker, hold the items on the others,
   or take a failed broker's leaders over in other racks;
@@ -50,11 +52,13 @@ from partage.brokers.directory import SIZE
 from partage.cluster.broker import MAX_BROKERS
 
 _RESOURCES = ("disk", "in", "out")
+_LOG_DIR = "log_dir"
 _SURVIVE = ("broker", "rack", "none")
 _RULES = ("replication factor", "total", "large partitions", "racks", "broker down", "rack down")
 _PERCENT = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,9})?)%", re.ASCII)
 _UNLIMITED = 2**62
 _MOST_CELLS = 20_000_000
+_MOST_TOGETHER = 1000
 _EDGE = 1e-9
 
 
@@ -73,11 +77,16 @@ _FILE: Schema = {
     "lower_bound": FROM_1,
     "proven": FLAG,
     "bounds": [
-        {"resource": OrNull(_one_of(*_RESOURCES)), "rule": _one_of(*_RULES), "brokers": COUNT}
+        {
+            "resource": OrNull(_one_of(*_RESOURCES, _LOG_DIR)),
+            "rule": _one_of(*_RULES),
+            "brokers": COUNT,
+        }
     ],
     "resources": Leaf("an object", each(lambda value: type(value) is dict and bool(value))),
 }
 _USE: Schema = {"max": RATE, "max_after_failure": OrNull(RATE)}
+_LOG_DIR_USE: Schema = {"max": OrNull(RATE), "max_after_failure": OrNull(RATE)}
 
 
 def check_size(plan: PlanColumns) -> list[str]:
@@ -100,6 +109,8 @@ def size_not_proven(plan: PlanColumns) -> Iterator[str]:
     yield f"{SIZE} resources: that others need not count, and that new brokers are like most"
     if len({one["rack"] for one in plan.value["brokers"] if not one["added"]}) > 1:
         yield f"{SIZE} lower_bound: that fewer do not suffice where a rack is left without brokers"
+    if _LOG_DIR in value["resources"] and not _Size(plan, value).chooses_all_log_dirs:
+        yield f"{SIZE} resources: that replicas fit into the log dirs that the plan does not choose"
     if not value["proven"]:
         number, bound = value["brokers"], value["lower_bound"]
         yield f"{SIZE} brokers: that {number} are the fewest; their bound is {bound}"
@@ -108,7 +119,8 @@ def size_not_proven(plan: PlanColumns) -> Iterator[str]:
 def _read(plan: PlanColumns) -> dict[str, Any]:
     value = read_json(plan.root, SIZE)
     problem = mismatch(value, _FILE) or mismatch(
-        value["resources"], {f"{name}?": _USE for name in _RESOURCES}
+        value["resources"],
+        {f"{name}?": _USE for name in _RESOURCES} | {f"{_LOG_DIR}?": _LOG_DIR_USE},
     )
     if problem is not None:
         raise MalformedError(f"{SIZE}: {problem}")
@@ -165,6 +177,8 @@ class _Size:
         if missing := [name for name in self.names if name not in loads]:
             raise MalformedError(f"{SIZE}: resources: {missing[0]}: plan.json has no rates")
         self.each = {name: loads[name] for name in self.names}
+        several = any(len(one.get("log_dirs", ())) > 1 for one in self.own)
+        self.in_log_dirs = several and "disk" in self.names
 
     # -- loads and limits
 
@@ -185,6 +199,16 @@ class _Size:
             (self._limit(name, self._capacity(name, one)) for one in brokers), reverse=True
         )
         return _Pool(limits, self._limit(name, usual))
+
+    def _log_dir_limits(self, broker: dict[str, Any]) -> list[int]:
+        """Of each log dir; one that takes no replicas may be full. Without any, of the broker."""
+        whole = self._limit("disk", self._capacity("disk", broker))
+        return [
+            whole
+            if one["disk_bytes"] is None
+            else math.floor(one["disk_bytes"] * (self.share if _is_open(one) else 1))
+            for one in broker.get("log_dirs", ())
+        ] or [whole]
 
     # -- the placement
 
@@ -229,7 +253,51 @@ class _Size:
         limits = [self._limit(name, self._capacity(name, plan.value["brokers"][s])) for s in slots]
         return [load[s] for s in slots], [load[s] + worst[s] for s in slots], limits
 
+    def _log_dirs(self) -> tuple[list[int], list[tuple[int, int]]]:
+        """The brokers whose log dirs the plan chooses, and the bytes in the fullest one of each
+        with its limit."""
+        plan, columns = self.plan, self.plan.value["partitions"].get("log_dirs_after")
+        ids, fullest = list[int](), list[tuple[int, int]]()
+        held: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        for brokers, log_dirs, size in zip(
+            plan.after, columns or [], plan.size.tolist(), strict=columns is not None
+        ):
+            for broker, log_dir in zip(brokers, log_dirs, strict=True):
+                held[broker].append((log_dir, size))
+        for slot in plan.slots.tolist() if columns is not None else ():
+            broker = plan.value["brokers"][slot]
+            own = broker.get("log_dirs", ())
+            places = [k for k, one in enumerate(own) if _is_open(one)]
+            replicas = held[broker["id"]]
+            hidden = any(one["offline"] is not None for one in own)
+            if len(own) < 2 or not places or (not hidden and any(k < 0 for k, _ in replicas)):
+                continue
+            limits, load = self._log_dir_limits(broker), [0] * len(own)
+            for k, size in replicas:
+                load[k] += size if k >= 0 else 0
+            pairs = [(load[k], limits[k]) for k in places]
+            ids.append(broker["id"])
+            fullest.append(max(pairs, key=lambda pair: pair[0] / max(1, pair[1])))
+        return ids, fullest
+
+    @property
+    def chooses_all_log_dirs(self) -> bool:
+        """Whether the plan chooses the log dirs of every usable broker."""
+        return len(self._log_dirs()[0]) == len(self.plan.slots)
+
     def overloads(self) -> list[str]:
+        """Brokers, and log dirs, above a limit."""
+        return self._overloads() + (self._overfull() if self.in_log_dirs else [])
+
+    def _overfull(self) -> list[str]:
+        return [
+            f"{SIZE}: broker {broker}: the plan does not keep {self.value['headroom']} of a log "
+            "dir free"
+            for broker, (load, limit) in zip(*self._log_dirs(), strict=True)
+            if load > limit
+        ]
+
+    def _overloads(self) -> list[str]:
         """Brokers above a limit."""
         ids = [self.plan.ids[s] for s in self.plan.slots.tolist()]
         return [
@@ -252,8 +320,14 @@ class _Size:
             "lower_bound": bound,
             "proven": len(self.plan.slots) == bound,
             "bounds": bounds,
-            "resources": {name: self._figures(name) for name in self.names},
+            "resources": {name: self._figures(name) for name in self.names}
+            | ({_LOG_DIR: self._log_dir_figures()} if self.in_log_dirs else {}),
         }
+
+    def _log_dir_figures(self) -> dict[str, Any]:
+        _, fullest = self._log_dirs()
+        most = self._highest(*zip(*fullest, strict=True)) if fullest else None
+        return {"max": most, "max_after_failure": most if self.fails else None}
 
     def _figures(self, name: str) -> dict[str, Any]:
         load, after, limit = self._used(name)
@@ -275,6 +349,8 @@ class _Size:
         found: list[tuple[str | None, str, int]] = [(None, "replication factor", max(self.factor))]
         for name in self.names:
             found += [(name, rule, number) for rule, number in self._of(name)]
+        if self.in_log_dirs:
+            found.append((_LOG_DIR, "large partitions", self._of_log_dirs()))
         return [{"resource": a, "rule": b, "brokers": c} for a, b, c in found]
 
     def _of(self, name: str) -> Iterator[tuple[str, int]]:
@@ -287,6 +363,22 @@ class _Size:
         yield "racks", self._of_racks(name, copies)
         if led and self.fails:
             yield from self._of_failures(name, pool)
+
+    def _of_log_dirs(self) -> int:
+        """The brokers that have as many log dirs as are necessary, each as large as the largest."""
+        disks = Counter(
+            tuple(d["disk_bytes"] for d in one.get("log_dirs", ())) for one in self.own
+        ).most_common(1)[0][0]
+        usual = Counter(self._capacity("disk", one) for one in self.own).most_common(1)[0][0]
+        new = {
+            CAPACITY["disk"]: usual,
+            "log_dirs": [{"disk_bytes": d, "cordoned": False, "offline": None} for d in disks],
+        }
+        limits = [self._log_dir_limits(one) for one in [*self.live, new]]
+        items = _repeated(self.each["disk"], self.factor)
+        *today, added = map(len, limits)
+        pool = _Pool(sorted(today, reverse=True), added)
+        return pool.fewest(_bins(items, max(map(max, limits))))
 
     def _sizes(self) -> list[int]:
         """Live brokers of each rack."""
@@ -335,6 +427,11 @@ class _Size:
             yield "rack down", brokers
 
 
+def _is_open(log_dir: dict[str, Any]) -> bool:
+    """Whether it takes replicas."""
+    return not log_dir["cordoned"] and log_dir["offline"] is None
+
+
 def _repeated(each: Sequence[int], copies: Sequence[int]) -> list[int]:
     return [one for one, n in zip(each, copies, strict=True) for _ in range(n)]
 
@@ -355,6 +452,8 @@ def _bins(items: Sequence[int], limit: int) -> int:
         free = (alone - half) * limit - (sums[alone] - sums[half])
         small = sums[half] - sums[bisect_left(sizes, k)]
         best = max(best, len(sizes) - half + max(0, -(-(small - free) // limit)))
+    for k in range(2, _MOST_TOGETHER + 1):
+        best = max(best, -(-(len(sizes) - bisect_right(sizes, limit // (k + 1))) // k))
     return best
 
 

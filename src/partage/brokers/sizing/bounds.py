@@ -5,7 +5,8 @@ follow, for each resource,
 
 - *total*: together they can use at least the total;
 - *large partitions*: loads that do not share a broker need brokers of their own (the bound L2 of
-  bin packing, ``flow/bin_packing.py``);
+  bin packing, ``flow/bin_packing.py``), and of those above L / (k + 1) a broker with the limit L
+  has at most k; the same for the log dirs of all brokers together;
 - *racks*: a partition has at most m replicas in a rack, so each of Z racks has at least
   RF - (Z - 1) m of them, and needs the brokers for these;
 - *broker down*, *rack down*: what leaders send must fit on the survivors. A partition with one
@@ -25,7 +26,7 @@ from msgspec import Struct
 
 from partage.arrays import Floats, Ints
 from partage.brokers.sizing.requirement import Requirement
-from partage.brokers.sizing.resources import Resource
+from partage.brokers.sizing.resources import LOG_DIR, Resource, disk_in_log_dirs
 from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BROKERS
 from partage.errors import CannotError
@@ -33,6 +34,8 @@ from partage.flow.bin_packing import fewest_bins
 
 _MOST_CELLS = 20_000_000
 """Racks times squared brokers up to which the loads of racks after failures are bounded."""
+_MOST_TOGETHER = 1000
+"""The k up to which loads of more than L / (k + 1) are counted."""
 _EDGE = 1e-9
 
 
@@ -98,7 +101,8 @@ class LowerBounds(Struct, frozen=True, eq=False):
             found.append(self._of_racks(resource))
             if resource.led and self.asked.failures:
                 found.extend(self._of_failures(resource, pool))
-        return found
+        disk = disk_in_log_dirs(self.cluster, self.resources)
+        return found if disk is None else [*found, self._of_log_dirs(disk)]
 
     @property
     def live(self) -> list[Broker]:
@@ -141,7 +145,9 @@ class LowerBounds(Struct, frozen=True, eq=False):
             need = np.minimum(self.target, 2)  # its leader, and the broker that takes over
         self._check_able(resource, self._pool(resource, self.live), need)
 
-    def _check_able(self, resource: Resource, pool: _Pool, need: Ints) -> None:
+    def _check_able(
+        self, resource: Resource, pool: _Pool, need: Ints, holder: str = "broker"
+    ) -> None:
         able = np.searchsorted(-np.array(pool.today), -resource.each, side="right")
         wrong = np.flatnonzero((resource.each > pool.new) & (able < need))
         if len(wrong):
@@ -150,13 +156,23 @@ class LowerBounds(Struct, frozen=True, eq=False):
             unit = "bytes" if resource.name == "disk" else "bytes per second"
             raise CannotError(
                 f"{self.cluster.names[row]} alone takes {load:,.0f} {unit} of {resource.name}, a "
-                f"broker may use {limit:,.0f}: no number of brokers suffices"
+                f"{holder} may use {limit:,.0f}: no number of brokers suffices"
             )
 
     def _of_loads(self, resource: Resource, pool: _Pool) -> Iterator[Bound]:
         items = np.repeat(resource.each, self._copies(resource))
         yield self._summed(resource, "total", pool, int(items.sum()))
         yield Bound(_bins(items, pool.best), resource.name, "large partitions")
+
+    def _of_log_dirs(self, disk: Resource) -> Bound:
+        """The log dirs that are necessary, each as large as the largest, and the brokers that have
+        so many."""
+        today, new = list(map(disk.log_dir_limits, self.live)), disk.log_dir_limits(self.new)
+        largest = _Pool(sorted(map(max, today), reverse=True), max(new))
+        self._check_able(disk, largest, self.target, "log dir")
+        log_dirs = _bins(np.repeat(disk.each, self.target), largest.best)
+        pool = _Pool(sorted(map(len, today), reverse=True), len(new))
+        return Bound(pool.fewest(log_dirs), LOG_DIR, "large partitions")
 
     def _summed(
         self, resource: Resource, rule: str, pool: _Pool, total: int, down: int = 0
@@ -205,8 +221,14 @@ class LowerBounds(Struct, frozen=True, eq=False):
 
 
 def _bins(items: Ints, limit: int) -> int:
-    """Bins for the items; a higher limit than their sum changes nothing, and could overflow."""
-    return fewest_bins(items, min(limit, int(items.sum()))) if items.any() else 0
+    """A lower bound on the bins that the items need."""
+    if not items.any():
+        return 0
+    limit = min(limit, int(items.sum()))  # a higher one changes nothing, and could overflow
+    size, k = np.sort(items), np.arange(1, _MOST_TOGETHER + 1)
+    count = len(size) - np.searchsorted(size, limit // (k + 1), side="right")
+    count = np.minimum(count, int((size > 0).sum()))
+    return max(fewest_bins(items, limit), int((-(-count // k)).max()))
 
 
 def _largest_rack(sizes: Sequence[int], brokers: int) -> int:

@@ -1,10 +1,14 @@
 """What brokers have and partitions take: disk, network in and network out, as integers.
 
-A resource counts if the brokers list their capacity for it and the loads are known.
+A resource counts if the brokers list their capacity for it and the loads are known. Where disk
+counts and a broker has several log dirs, each of them has a limit, too: a replica is in one.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
@@ -15,6 +19,7 @@ from partage.arrays import Ints
 from partage.brokers.load.model import capacity_of, whole_rates
 from partage.brokers.problem import Problem
 from partage.cluster import Broker, Cluster
+from partage.cluster.broker import LogDir
 from partage.errors import InputError
 
 KEYS = {
@@ -23,6 +28,9 @@ KEYS = {
     "out": "network_out_bytes_per_second",
 }
 """The resources, and what a cluster file calls a broker's capacity for them."""
+
+LOG_DIR = "log_dir"
+"""The name of the resource that the fullest log dir of a broker is."""
 
 _UNLIMITED = 2**62
 
@@ -48,9 +56,35 @@ class Resource(Struct, frozen=True, eq=False):
         assert capacity is not None, "checked for all brokers"
         return min(_UNLIMITED, floor(capacity * self.share * Fraction(2) ** self.bits))
 
+    def log_dir_limits(self, broker: Broker) -> list[int]:
+        """What each log dir may use; without log dirs, the one limit of the broker. A log dir that
+        takes no new replicas keeps what it has, and needs no headroom."""
+        whole = self.limit(broker)
+        limits = [
+            whole
+            if one.disk_bytes is None
+            else floor(one.disk_bytes * (self.share if one.takes_replicas else 1))
+            for one in broker.log_dirs
+        ]
+        return limits or [whole]
+
     def bytes(self, load: int) -> float:
         """A load in bytes, or bytes per second."""
         return float(load * Fraction(2) ** -self.bits)
+
+
+def disk_in_log_dirs(cluster: Cluster, resources: Sequence[Resource]) -> Resource | None:
+    """The disk, where it counts and some broker has several log dirs."""
+    if all(len(broker.log_dirs) < 2 for broker in cluster.brokers):
+        return None
+    return next((one for one in resources if one.name == "disk"), None)
+
+
+def with_usual_log_dirs(broker: Broker, cluster: Cluster) -> Broker:
+    """A new broker with log dirs like those that most brokers have."""
+    disks = (tuple(one.disk_bytes for one in other.log_dirs) for other in cluster.brokers)
+    usual = Counter(disks).most_common(1)[0][0]
+    return replace(broker, log_dirs=tuple(LogDir(str(k), disk) for k, disk in enumerate(usual)))
 
 
 def resources_of(problem: Problem, headroom: Fraction) -> tuple[list[Resource], dict[str, str]]:
@@ -79,7 +113,8 @@ def resources_of(problem: Problem, headroom: Fraction) -> tuple[list[Resource], 
     if not counted:
         raise InputError(
             "capacities",
-            "none can be counted: list disk_bytes of all brokers or, where rates are known, "
+            "none can be counted: list disk_bytes of all brokers, or of all their log dirs, or, "
+            "where rates are known, "
             "network_in_bytes_per_second or network_out_bytes_per_second",
         )
     return counted, left_out

@@ -2,23 +2,24 @@
 
 The plans are those of ``partage plan --balance load``. Where one does not fit, others take over
 what leaders send (``takeovers``), then a placement is searched that only keeps the limits
-(``fitting``). Where none fits, more brokers are tried in growing steps, then the numbers between. A
-number that is found is shown by its placement; that fewer do not suffice is claimed only where the
-bound proves it.
+(``fitting``). Log dirs are chosen as plans choose them (``log_dirs``). Where none fits, more
+brokers are tried in growing steps, then the numbers between. A number that is found is shown by its
+placement; that fewer do not suffice is claimed only where the bound proves it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import compress
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from partage.brokers.directory import SIZE
-from partage.brokers.load.model import capacity_of
 from partage.brokers.option_values import NewBroker
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan, Progress
@@ -28,10 +29,15 @@ from partage.brokers.sizing.bounds import Bound, LowerBounds, needed
 from partage.brokers.sizing.choice import fewer, more
 from partage.brokers.sizing.fitting import fitted
 from partage.brokers.sizing.requirement import SURVIVE, Requirement
-from partage.brokers.sizing.resources import Resource, resources_of
+from partage.brokers.sizing.resources import (
+    Resource,
+    disk_in_log_dirs,
+    resources_of,
+    with_usual_log_dirs,
+)
 from partage.brokers.sizing.takeovers import spread_takeovers
-from partage.brokers.sizing.usage import Usage, Use, usage_of
-from partage.brokers.solving import placed, solve
+from partage.brokers.sizing.usage import Usage, Use, usage_of, with_log_dirs
+from partage.brokers.solving import placed, scheduled, solve
 from partage.cluster import Cluster
 from partage.cluster.broker import MAX_BROKERS
 from partage.cluster.reassignment import Reassignment
@@ -43,10 +49,19 @@ from partage.units import Percent, plural
 _STEPS = 8
 """Numbers tried above the lower bound before the search gives up: in steps of 1, 2, 4, …"""
 
+_FOR_LOG_DIRS: tuple[dict[str, Any], ...] = tuple(
+    {"balance_disks": balanced, "concurrency": concurrency}
+    for concurrency in (None, 1)
+    for balanced in (False, True)
+)
+"""Options with which replicas fit into log dirs where they do not otherwise: those that stay may
+change their log dir, and fewer old copies are still there when new ones arrive."""
+
 
 class Attempt(Struct, frozen=True, eq=False):
     """A plan with so many ``brokers``: its ``options``, the placement ``after`` and its usage.
-    ``changed``: it differs from the placement of the plan with these options."""
+    ``changed``: it differs from the placement of the plan with these options. ``failed``: why the
+    plan could not be made, empty if it could."""
 
     brokers: int
     options: PlanOptions
@@ -54,10 +69,11 @@ class Attempt(Struct, frozen=True, eq=False):
     after: Cluster | None = None
     usage: Usage | None = None
     changed: bool = False
+    failed: str = ""
 
     @property
     def fits(self) -> bool:
-        return self.usage is not None and self.usage.fits
+        return self.usage is not None and self.usage.fits and not self.failed
 
     @property
     def overload(self) -> float:
@@ -122,6 +138,8 @@ class ClusterSize(Struct, frozen=True, eq=False):
             remove_broker=options.remove_broker,
             add_broker=list(map(str, options.add_broker)),
             reassignment=lists,
+            balance_disks=options.balance_disks,
+            concurrency=options.concurrency,
         )
 
     def plan(self, progress: Progress | None = None) -> Plan:
@@ -195,22 +213,24 @@ class ClusterSize(Struct, frozen=True, eq=False):
                 for one in self.bounds
             ],
             "resources": {
-                use.resource.name: {
-                    name: value
-                    for name, value in self._figures(use).items()
-                    if name != "lower_bound"
-                }
-                for use in self.usage.uses
+                use.resource.name: self._highest(use, use.chosen) for use in self.usage.uses
             },
         }
         return {SIZE: json.dumps(value, indent=2) + "\n"}
 
     def _figures(self, use: Use) -> dict[str, Any]:
-        return {
-            "lower_bound": self.bound_of(use.resource.name).brokers,
-            "max": max(use.shares(use.load)),
-            "max_after_failure": max(use.shares(use.after)) if self.asked.failures else None,
-        }
+        bound = self.bound_of(use.resource.name)
+        return {"lower_bound": bound.brokers} | self._highest(use)
+
+    def _highest(self, use: Use, some: Sequence[bool] | None = None) -> dict[str, float | None]:
+        """The highest shares of capacities that are used, on ``some`` brokers or all."""
+
+        def highest(loads: Sequence[int]) -> float | None:
+            shares = use.shares(loads)
+            return max(shares if some is None else compress(shares, some), default=None)
+
+        after = highest(use.after) if self.asked.failures else None
+        return {"max": highest(use.load), "max_after_failure": after}
 
     def _row(self, at: int) -> dict[str, Any]:
         broker = self.usage.brokers[at]
@@ -220,7 +240,7 @@ class ClusterSize(Struct, frozen=True, eq=False):
             row[one.name] = {
                 "load": one.bytes(use.load[at]),
                 "after_failure": one.bytes(use.after[at]) if self.asked.failures else None,
-                "capacity": capacity_of(broker, one.name),
+                "capacity": use.capacity[at],
             }
         return row
 
@@ -281,7 +301,7 @@ def fewest_brokers(
     options = PlanOptions(balance="load", add_broker=list(map(str, more(cluster, factor))))
     problem = posed(cluster, options, profile)
     resources, left_out = resources_of(problem, asked.headroom)
-    new = usual_broker(cluster, NewBroker(0))
+    new = with_usual_log_dirs(usual_broker(cluster, NewBroker(0)), cluster)
     bounds = LowerBounds(cluster, problem.target, new, resources, asked).all()
     least = needed(bounds).brokers
     if least > MAX_BROKERS:
@@ -289,7 +309,9 @@ def fewest_brokers(
 
     maker = _Maker(cluster, asked, profile, resources, report)
     found, below = _search(maker.attempt, least)
-    now = usage_of(problem, problem.cluster, resources, asked)
+    now = with_log_dirs(
+        usage_of(problem, problem.cluster, resources, asked), problem, problem.cluster
+    )
     return ClusterSize(cluster, profile, now, asked, resources, left_out, bounds, found, below)
 
 
@@ -316,10 +338,32 @@ class _Maker(Struct, frozen=True, eq=False):
         for after, changed in self._placements(problem):
             usage = usage_of(problem, after, self.resources, self.asked)
             one = Attempt(brokers, options, problem, after, usage, changed)
+            if one.fits and disk_in_log_dirs(problem.cluster, self.resources):
+                one = self._in_log_dirs(one)
+            if one.fits:
+                return one
             best = min(best, one, key=lambda one: one.overload)
-            if best.fits:
-                break
         return best
+
+    def _in_log_dirs(self, one: Attempt) -> Attempt:
+        """The attempt with the log dirs that its plan chooses, with the first options that make
+        them fit."""
+        made = one
+        for more_options in _FOR_LOG_DIRS:
+            options = dataclasses.replace(one.options, **more_options)
+            problem = posed(self.cluster, options, self.profile)
+            assert one.after is not None
+            assert one.usage is not None
+            try:
+                after, _ = scheduled(problem, one.after)
+            except CannotError as error:
+                made = structs.replace(one, failed=str(error))
+                continue
+            usage = with_log_dirs(one.usage, problem, after)
+            made = Attempt(one.brokers, options, problem, after, usage, one.changed)
+            if made.fits:
+                break
+        return made
 
     def _placements(self, problem: Problem) -> Iterator[tuple[Cluster, bool]]:
         """Placements to measure, and whether each differs from the plan."""

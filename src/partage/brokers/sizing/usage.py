@@ -6,23 +6,34 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from partage.arrays import Ints
 from partage.brokers.figures import Placement
+from partage.brokers.load.model import capacity_of
 from partage.brokers.problem import Problem
+from partage.brokers.sizing.log_dirs import fullest_log_dirs
 from partage.brokers.sizing.requirement import Requirement
-from partage.brokers.sizing.resources import Resource
+from partage.brokers.sizing.resources import (
+    LOG_DIR,
+    Resource,
+    disk_in_log_dirs,
+    with_usual_log_dirs,
+)
 from partage.cluster import Broker, Cluster
 
 
 class Use(Struct, frozen=True, eq=False):
     """Of one resource, by usable broker: the ``load``, the load ``after`` the failure that is worst
-    for it, and the ``limit``."""
+    for it, the ``limit``, and the ``capacity``, None if unknown; of log dirs, those of the broker's
+    fullest one. ``chosen``: of log dirs, whether the plan chooses them."""
 
     resource: Resource
     load: list[int]
     after: list[int]
     limit: list[int]
+    capacity: list[int | None]
+    chosen: list[bool] | None = None
 
     @property
     def fits(self) -> bool:
@@ -68,7 +79,7 @@ class Usage(Struct, frozen=True, eq=False):
 def usage_of(
     problem: Problem, after: Cluster, resources: Sequence[Resource], asked: Requirement
 ) -> Usage:
-    """The usage in a placement on the usable brokers of a problem."""
+    """The usage in a placement on the usable brokers of a problem, without that of log dirs."""
     placement, place = Placement(after, problem.usable), problem.slot_brokers
     brokers = [after.brokers[b] for b in place.tolist()]
     takers = _takers(placement, asked)
@@ -85,8 +96,28 @@ def usage_of(
         for failing, taker in takers if one.led else ():
             most = np.maximum(most, _taken(failing, taker, one.each, len(load)))
         limit = [one.limit(broker) for broker in brokers]
-        uses.append(Use(one, load[place].tolist(), (load + most)[place].tolist(), limit))
+        capacity = [capacity_of(broker, one.name) for broker in brokers]
+        both = load[place].tolist(), (load + most)[place].tolist()
+        uses.append(Use(one, *both, limit, capacity))
     return Usage(brokers, uses, int(offline.sum()))
+
+
+def with_log_dirs(usage: Usage, problem: Problem, after: Cluster) -> Usage:
+    """The usage with that of each broker's fullest log dir, where some broker has several and disk
+    counts. Failures add nothing to disks."""
+    disk = disk_in_log_dirs(problem.cluster, [use.resource for use in usage.uses])
+    if disk is None:
+        return usage
+    brokers = {
+        b: with_usual_log_dirs(after.brokers[b], problem.cluster)
+        if problem.added[b]
+        else after.brokers[b]
+        for b in problem.slot_brokers.tolist()
+    }
+    found = list(fullest_log_dirs(after, brokers, disk))
+    load, limit, capacity, chosen = map(list, zip(*map(astuple, found), strict=True))
+    use = Use(replace(disk, name=LOG_DIR), load, load, limit, capacity, chosen)
+    return replace(usage, uses=[*usage.uses, use])
 
 
 def _takers(placement: Placement, asked: Requirement) -> list[tuple[Ints, Ints]]:
