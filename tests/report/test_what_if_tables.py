@@ -50,6 +50,7 @@ def failures(**of_racks: Sequence[float]) -> dict[str, Any]:
     if of_racks:
         lost += worst("rack", "bac", (0, 21, 59), (0, 0, 27), (0, 3, 44))
     about: dict[str, Any] = {"placements": _PLACEMENTS, "cannot": {}, "worst": lost}
+    about["min_isr_assumed"] = 2
     return about | {"percentiles": found, "survivors": survivors()}
 
 

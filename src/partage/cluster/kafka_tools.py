@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, field
 
 from partage.cluster.broker import MAX_BYTES
 from partage.cluster.formats import TOPIC_ID, ClusterColumns, Size, as_uuid, named_brokers
-from partage.cluster.min_insync import MIN_INSYNC
+from partage.cluster.min_insync import KAFKAS_DEFAULT, MIN_INSYNC
 from partage.errors import InputError, shown
 from partage.files import parse_json, read_text
 from partage.json_input import MAX_INT32, check_json
@@ -200,7 +200,7 @@ def _without_header(topics: Sequence[str]) -> Iterator[str]:
 def min_insync(settings: Mapping[str, str]) -> int:
     """min.insync.replicas by a topic's settings; Kafka's default where they have none."""
     value = settings.get(MIN_INSYNC, "")
-    return min(int(value), MAX_INT32) if value.isdigit() else 1
+    return min(int(value), MAX_INT32) if value.isdigit() else KAFKAS_DEFAULT
 
 
 def local_bytes(settings: Mapping[str, str]) -> int | None:

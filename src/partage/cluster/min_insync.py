@@ -8,6 +8,8 @@ from __future__ import annotations
 
 MIN_INSYNC = "min.insync.replicas"
 
+KAFKAS_DEFAULT = 1
+
 
 def lowered_below(before: int, after: int, least: int) -> bool:
     """Whether fewer replicas than ``least`` are left where there are enough now."""

@@ -146,10 +146,13 @@ def _failure_details(value: Mapping[str, Any], console: Console) -> None:
     _cannot(value, console)
     rated = any(row["runs"] for row in value["percentiles"] if row["measure"] == _RATE)
     rates = "in, out: bytes per second that it receives and sends as leader; " if rated else ""
+    least = value["min_isr_assumed"]
+    assumed = "" if least is None else f" ({least} assumed: the input has that of no topic)"
     _dim(
         console,
-        "\nOffline: partitions without a live replica; <min ISR: replicated partitions with fewer "
-        "than two live replicas; leaders: of the worst survivor, and relative to the mean; "
+        "\nOffline: partitions without a live replica; <min ISR: partitions with fewer live "
+        f"replicas than min.insync.replicas{assumed}; leaders: of the worst survivor, and relative "
+        "to the mean; "
         f"{rates}p50: the median failure. The worst to lose has the most partitions offline, then "
         "below min ISR, then on one survivor.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from itertools import combinations
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 from partage.brokers.compare import solve_with_each
+from partage.brokers.planning import problem_of
 from partage.cluster import Cluster
 from partage.pipeline.what_ifs.failures import Failures
 from partage.pipeline.what_ifs.placements import Placements
@@ -19,7 +21,11 @@ from tests.pipeline.what_ifs.cases import measured_problem, placements, rates_of
 
 
 def counted(
-    lists: list[list[int]], live: set[int], failed: set[int], rates: list[float]
+    lists: list[list[int]],
+    live: set[int],
+    failed: set[int],
+    rates: list[float],
+    least: list[int],
 ) -> dict[str, Any]:
     """What is left, counted by hand."""
     left = [[b for b in row if b in live - failed] for row in lists]
@@ -35,7 +41,8 @@ def counted(
     return {
         "offline": sum(not row for row in left),
         "under_min_isr": sum(
-            len(now) < min(2, len(all_)) for now, all_ in zip(left, lists, strict=True)
+            len(now) < min(needed, len(all_))
+            for now, all_, needed in zip(left, lists, least, strict=True)
         ),
         "survivor": min(b for b in leaders if leaders[b] == most) if most else None,
         "leaders": most,
@@ -52,6 +59,21 @@ def _over(most: float, load: Counter[int]) -> Any:
     return pytest.approx(most * len(load) / total, abs=1e-4) if total else None
 
 
+def with_min_isr(cluster: Cluster, known: dict[str, int]) -> Cluster:
+    return dataclasses.replace(cluster, min_insync_replicas=known)
+
+
+def test_a_topic_that_is_not_listed_has_kafkas_default() -> None:
+    """One replica of two suffices then, where 2 is assumed if no topic is listed."""
+    cluster = cluster_of("1,2 2,3 3,4 4,1", "1:a 2:b 3:c 4:d 5:e")
+    known = with_min_isr(cluster, {"other": 3})
+    for one, below, assumed in ((cluster, 2, 2), (known, 0, None)):
+        failures = Failures(Placements.of(problem_of(one), {}), pairs=0)
+        rows = [row for n in range(failures.rows) for row in failures.of_row(n)]
+        assert max(row["under_min_isr"] for row in rows) == below
+        assert failures.about({})["min_isr_assumed"] == assumed
+
+
 @pytest.mark.parametrize(
     ("cluster", "options"),
     [
@@ -60,8 +82,13 @@ def _over(most: float, load: Counter[int]) -> Any:
         (cluster_of("1,2 2,3 3 1,2,3 4,1", "1:a 2:a 3:b 4:b!"), {}),
         (cluster_of("1 1", "1"), {}),
         (cluster_of("1,2 2,1", "1:a 2:b"), {}),
+        (with_min_isr(grown(), {"kafka": 3, "ibis": 5}), {"remove_broker": [2]}),
+        (with_min_isr(cluster_of("1,2 2,3 1,2,3", "1:a 2:b 3:c"), {"other": 2}), {}),
     ],
-    ids=["grown", "no racks", "a dead broker", "one broker", "two brokers"],
+    ids=[
+        *("grown", "no racks", "a dead broker", "one broker", "two brokers"),
+        *("min ISR of some topics", "min ISR 1"),
+    ],
 )
 def test_failures_are_what_a_count_says(cluster: Cluster, options: dict[str, Any]) -> None:
     rates = rates_of(cluster)
@@ -76,6 +103,8 @@ def test_failures_are_what_a_count_says(cluster: Cluster, options: dict[str, Any
     plan = answers["exact"]
     assert not isinstance(plan, str)
     places["exact"] = (plan.after.replica_lists(), alive - removed)
+    known = cluster.min_insync_replicas
+    least = [known.get(cluster.topics[t], 1 if known else 2) for t in cluster.topic.tolist()]
     wanted = []
     for name, (lists, live) in places.items():
         racks = sorted({rack[b] for b in live} - {None})
@@ -84,7 +113,7 @@ def test_failures_are_what_a_count_says(cluster: Cluster, options: dict[str, Any
         tried += [("pair", f"{a}+{b}", {a, b}) for a, b in combinations(sorted(live), 2)]
         wanted += [
             {"placement": name, "failure": kind, "fails": what}
-            | counted(lists, live, failed, rates.tolist())
+            | counted(lists, live, failed, rates.tolist(), least)
             for kind, what, failed in tried
         ]
     found = [one for row in range(failures.rows) for one in failures.of_row(row)]

@@ -4,9 +4,9 @@ If its leader fails, a partition is led by the next live replica of its list. Th
 failure:
 
 - ``offline``: partitions without a live replica
-- ``under_min_isr``: partitions with two or more replicas of which fewer than two are live: with
-  ``min.insync.replicas=2`` they refuse records of producers with ``acks=all``. A partition with a
-  single replica counts if that replica is gone
+- ``under_min_isr``: partitions with fewer live replicas than ``min.insync.replicas``: they refuse
+  records of producers with ``acks=all``. Where a partition has fewer replicas than that, all of
+  them suffice
 - ``survivor``: the worst survivor, the broker that then leads the most partitions; None if no
   partition has a leader. ``leaders``: how many it leads; ``bytes_per_second`` and
   ``bytes_out_per_second``, where rates are known: what the worst survivor receives and sends as
@@ -31,8 +31,6 @@ from partage.arrays import Ints
 from partage.errors import InputError
 from partage.pipeline.what_ifs.placements import Placement, Placements, loads, over_mean
 from partage.pipeline.what_ifs.survivors import BROKER, RACK, survivors
-
-MIN_ISR = 2
 
 PAIR = "pair"
 
@@ -132,7 +130,7 @@ class Failures:
         live = placement.live.copy()
         live[failed] = False
         left = np.append(live, False)[placement.replicas].sum(axis=1)
-        needed = np.minimum((placement.replicas >= 0).sum(axis=1), MIN_ISR)
+        needed = np.minimum((placement.replicas >= 0).sum(axis=1), self.placements.min_isr)
         leader = placement.led_by(live)
         leaders = loads(leader, None, live)
         busiest = self.placements.broker_ids[live][leaders.argmax()] if leaders.any() else None
@@ -160,6 +158,7 @@ class Failures:
             "seed": self.seed,
             "placements": [placement.name for placement in self.placements.each],
             "cannot": dict(self.placements.cannot),
+            "min_isr_assumed": self.placements.min_isr_assumed,
             "survivors": survivors(self.placements),
         }
 

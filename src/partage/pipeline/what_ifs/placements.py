@@ -11,13 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.arrays import Bools, Floats, Ints
+from partage.cluster.min_insync import KAFKAS_DEFAULT
 
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan
     from partage.brokers.problem import Problem
+    from partage.cluster import Cluster
 
 
 TODAY = "today"
+
+_ASSUMED_MIN_ISR = 2
+"""What topics with three replicas usually have, where no topic's is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +64,8 @@ class Placements:
     - ``capacity`` [B]: by load, that by which fair shares are in proportion; ``network_out`` [B]:
       bytes per second, -1 unknown; ``bands``: by load, the lowest and the highest of a broker [B],
       -1 where it has none
+    - ``min_isr`` [P]: ``min.insync.replicas``; ``min_isr_assumed``: what it is for all where none
+      is known, else None
     - ``cannot``: strategies that have no plan, and the reason
     """
 
@@ -77,6 +84,8 @@ class Placements:
     network_out: Floats
     bands: Mapping[str, tuple[Floats, Floats]]
     cannot: Mapping[str, str]
+    min_isr: Ints
+    min_isr_assumed: int | None
 
     @classmethod
     def of(cls, problem: Problem, answers: Mapping[str, Plan | str]) -> Placements:
@@ -89,6 +98,7 @@ class Placements:
             if not isinstance(answer, str)
         ]
         bytes_in, bytes_out = _rates_of_leaders(problem)
+        assumed = None if cluster.min_insync_replicas else _ASSUMED_MIN_ISR
         return cls(
             each=(today, *plans),
             broker_ids=cluster.broker_ids,
@@ -105,6 +115,8 @@ class Placements:
             network_out=np.array([broker.network_out or -1 for broker in cluster.brokers], float),
             bands=_bands(problem),
             cannot={name: why for name, why in answers.items() if isinstance(why, str)},
+            min_isr=_min_isr(cluster, assumed),
+            min_isr_assumed=assumed,
         )
 
     @property
@@ -123,6 +135,14 @@ class Placements:
     def name_of(self, row: int) -> str:
         """The partition of a row, as ``topic-3``."""
         return f"{self.topic_names[self.topic[row]]}-{self.number[row]}"
+
+
+def _min_isr(cluster: Cluster, assumed: int | None) -> Ints:
+    """[P] ``min.insync.replicas``. A file that has that of topics leaves out those with Kafka's
+    default."""
+    known = cluster.min_insync_replicas
+    by_topic = [known.get(topic, assumed or KAFKAS_DEFAULT) for topic in cluster.topics]
+    return np.array(by_topic, dtype=np.int64)[cluster.topic]
 
 
 def _capacity(problem: Problem) -> dict[str, Floats]:
