@@ -106,7 +106,7 @@ BAD_OPTIONS: list[tuple[tuple[str, ...], str]] = [
     (("--topics", ""), "--topics '': matches no topic of the cluster"),
     (("--topics", "t", "--remove-broker", "3"), "--topics: leaves out u-0"),
     (("--leaders", "size"), "--leaders size: expected count or rate"),
-    (("--leaders", "rate"), "--leaders rate: needs measured rates: give --profile"),
+    (("--leaders", "rate"), "--leaders rate: needs rates: give --profile, or bytes_in"),
     (("--spread", "rack"), "--spread rack: expected cluster or topic"),
     (("--concurrency", "0"), "--concurrency 0: expected a whole number from 1 to 2147483647"),
     (("--concurrency", "-3"), "--concurrency -3: expected a whole number from 1 to 2147483647"),

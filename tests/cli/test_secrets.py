@@ -254,7 +254,11 @@ def test_secrets_without_a_form_in_variables_of_options(
     ("value", "error"),
     [
         ("hunter", "--leaders ***: expected count or rate (PARTAGE_PLAN_LEADERS)"),
-        ("rate", "--leaders rate: needs measured rates: give --profile (PARTAGE_PLAN_LEADERS)"),
+        (
+            "rate",
+            "--leaders rate: needs rates: give --profile, or bytes_in_per_second of "
+            "partitions (PARTAGE_PLAN_LEADERS)",
+        ),
     ],
 )
 def test_words_that_an_option_lists_are_quoted(

@@ -45,6 +45,7 @@ def scenario(tmp_path: Path) -> str:
         ("failures small.json --strategy best", "--strategy best: expected one of"),
         ("failures small.json --add-broker 1:a", "--add-broker 1:a: broker 1 is already"),
         ("growth small.json --profile none", "none: no such directory"),
+        ("growth small.json", "--profile: required: the cluster file has no bytes_in_per_second"),
         (
             "growth small.json --profile none --disk-threshold half",
             "--disk-threshold half: expected",
@@ -126,6 +127,19 @@ def test_failures_and_growth(run: Run, spark: Any, grown: str, tmp_path: Path) -
         *_, last = text.out.splitlines()
         assert last == f"Next: partage plan {grown} --profile prof -o plan/"
         assert max(map(len, text.out.splitlines())) <= 100
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_growth_of_the_rates_in_the_cluster_file(run: Run, spark: Any, tmp_path: Path) -> None:
+    value = bundled("cluster-grown.json")
+    for part in value["partitions"]:
+        part["bytes_in_per_second"] = 100 + part["partition"]
+    (tmp_path / "rated.json").write_text(json.dumps(value))
+    asked = ("what-if", "growth", "rated.json", "--runs", "20", "--strategy", "exact")
+    rows = run(*asked, "--leaders", "rate", "--json").json["percentiles"]
+    busiest = {row["placement"]: row["p50"] for row in rows if row["measure"] == "leader_rate"}
+    assert 1 <= busiest["exact"] < busiest["today"]
 
 
 def test_cases_of_churn() -> None:

@@ -296,7 +296,7 @@ def test_without_records(write: Write) -> None:
     assert profile.weights(group="g") == {"a": {2: 2500}, "b": {0: 0}}
     cluster = _cluster(("a", 0))
     assert partage.plan(cluster, profile=profile).document()["warnings"] == []
-    with pytest.raises(InputError, match=r"^leaders rate: needs measured rates"):
+    with pytest.raises(InputError, match=r"^leaders rate: needs rates: "):
         partage.plan(cluster, profile=profile, leaders="rate")
 
 

@@ -194,7 +194,8 @@ class PlanOptions:
     leaders: Option[Literal["count", "rate"], str] = Choice(
         "count",
         "rate",
-        help="Balance leaders by count or by measured bytes in per second.",
+        help="Balance leaders by count or by bytes in per second: those of `profile`, or else of "
+        "the cluster file.",
         panel=FAIRNESS,
     )
     leader_racks: Option[

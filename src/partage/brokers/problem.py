@@ -51,7 +51,8 @@ class Problem(Struct, frozen=True, eq=False, dict=True):
     - ``cluster``: the current placement, including brokers that the options add
     - ``usable`` [B]: brokers that may hold replicas; ``excluded``, ``added`` [B]
     - ``chosen`` [P]: partitions that may change; ``target`` [P]: required replicas
-    - ``bytes_per_second`` [P]: measured incoming bytes per second, or None
+    - ``bytes_per_second`` [P]: measured incoming bytes per second, or, where leaders are balanced
+      by them and none are measured, those of the cluster's file; or None
     - ``rates``: what brokers receive and send; None where not known, unless ``balance`` is load
     - ``given`` [P, any]: the lists after ``reassignment``, or None without one
     - ``loads``: descriptions of the measurements that rates and sizes come from
@@ -95,8 +96,9 @@ class Problem(Struct, frozen=True, eq=False, dict=True):
         if given is not None and not options.no_moves:
             chosen &= ~_beyond(cluster, given, int(usable.sum()))
         target = _target(cluster, options, chosen, given)
-        if options.leaders == "rate" and bytes_per_second is None:
-            raise InputError("leaders rate", "needs measured rates: give `profile`")
+        own_rates = options.leaders == "rate" and bytes_per_second is None
+        if own_rates:
+            bytes_per_second = _own_rates(cluster)
         if not options.no_moves:
             _check_replicas(cluster, usable, excluded, chosen, target)
         elif options.counts_loads:
@@ -117,6 +119,9 @@ class Problem(Struct, frozen=True, eq=False, dict=True):
         )
         if options.counts_loads or problem._loads_known:
             problem = problem.with_rates()
+        if own_rates:
+            problem.loads.insert(0, "rates: bytes_in_per_second of the cluster file")
+            problem.warnings.extend(_unknown_rates(cluster, cluster.bytes_in))
         held = np.maximum(target, cluster.replication_factor).astype(object)
         if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
             raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
@@ -529,21 +534,34 @@ def _check_replicas(
         )
 
 
+def _own_rates(cluster: Cluster) -> Floats:
+    """[P] bytes per second that the cluster's file has, 0 where unknown. Raises InputError."""
+    if cluster.bytes_in is None:
+        raise InputError(
+            "leaders rate", "needs rates: give `profile`, or bytes_in_per_second of partitions"
+        )
+    return np.asarray(np.nan_to_num(cluster.bytes_in))
+
+
+def _unknown_rates(cluster: Cluster, known: Floats | None) -> list[str]:
+    """A warning about partitions without a rate, if there are any."""
+    missing = np.isnan([] if known is None else known)
+    return [f"unknown rates count as 0: {some(cluster, missing)}"] if missing.any() else []
+
+
 def _rates(cluster: Cluster, measured: Floats | None) -> tuple[Rates, list[str], list[str]]:
     """The rates of the partitions, where they come from, and warnings."""
-    loads, warnings = [], []
+    loads = []
     known = cluster.bytes_in if measured is None else measured
     if known is None:
         loads.append("bytes in: no rates are known, taken as what fills the sizes in a week")
         known = np.maximum(cluster.size_bytes, 0) / _WEEK
-    missing = np.isnan(known)
-    if missing.any():
-        warnings.append(f"unknown rates count as 0: {some(cluster, missing)}")
-    bytes_in = np.where(missing, 0, known)
+    bytes_in = np.nan_to_num(known)
     read = np.full(len(bytes_in), np.nan) if cluster.bytes_out is None else cluster.bytes_out
     if np.isnan(read).any():
         loads.append("bytes out: where unknown, as if one consumer read everything")
-    return Rates(bytes_in, np.where(np.isnan(read), bytes_in, read)), loads, warnings
+    bytes_out = np.where(np.isnan(read), bytes_in, read)
+    return Rates(bytes_in, bytes_out), loads, _unknown_rates(cluster, known)
 
 
 def _check_sizes(cluster: Cluster, options: PlanOptions) -> None:

@@ -191,19 +191,26 @@ def growth(
     Examples:
 
         partage what-if growth cluster.json --profile profile/ --factor 2
+
+    Without --profile, the rates and sizes of the cluster file grow.
     """
     from partage.errors import InputError, read_parameter
     from partage.report.what_if_tables import print_growth
     from partage.units import Percent
 
     limit = float(read_parameter("disk_threshold", Percent.of, disk_threshold))
-    if loads.profile is None:
-        raise InputError("profile", "required: growth starts from measured loads")
 
     def prepare() -> WhatIf:
         from partage.pipeline.what_ifs.growth import Growth
 
-        placed = _placements(problem_of(cluster, options, loads), strategies, run.json)
+        problem = problem_of(cluster, options, loads)
+        if problem.bytes_per_second is None and problem.cluster.bytes_in is None:
+            raise InputError(
+                "profile",
+                "required: the cluster file has no bytes_in_per_second of partitions, and growth "
+                "starts from rates",
+            )
+        placed = _placements(problem, strategies, run.json)
         return Growth(placed, runs, factor, sigma, skew_threshold, limit, seed, cluster).checked()
 
     _run(prepare, print_growth, run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
 from collections.abc import Sequence
@@ -102,8 +103,26 @@ def test_an_even_load_is_not_changed() -> None:
 
 
 def test_rates_are_needed() -> None:
-    with pytest.raises(InputError, match="leaders rate: needs measured rates: give `profile`"):
+    problem = "leaders rate: needs rates: give `profile`, or bytes_in_per_second of partitions"
+    with pytest.raises(InputError, match=problem):
         problem_of("1", "1", leaders="rate")
+
+
+def test_the_rates_of_the_cluster_file() -> None:
+    """They count without a profile, and only then; an unknown one is 0."""
+    cluster = cluster_of("0,1 0,1 0,1 0,1", "0 1")
+    rates = np.array([3.0, 1.0, np.nan, 1.0])
+    asked = PlanOptions(leaders="rate", no_moves=True)
+    own = solve(Problem.resolve(dataclasses.replace(cluster, bytes_in=rates), asked))
+    measured = solve(Problem.resolve(cluster, asked, np.nan_to_num(rates)))
+    assert own.after.replica_lists() == measured.after.replica_lists()
+    assert max(led(own, [3, 1, 0, 1])) == 3
+    assert stage(own).value == stage(measured).value
+    assert own.document()["loads"] == ["rates: bytes_in_per_second of the cluster file"]
+    assert own.document()["warnings"][0].startswith("unknown rates count as 0: ")
+    other = dataclasses.replace(cluster, bytes_in=rates[::-1])
+    won = solve(Problem.resolve(other, asked, np.nan_to_num(rates)))
+    assert won.after.replica_lists() == measured.after.replica_lists()
 
 
 def test_scaled() -> None:

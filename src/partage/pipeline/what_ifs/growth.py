@@ -2,8 +2,8 @@
 
 A run draws a factor for each topic from a log-normal distribution with median ``factor``; ``sigma``
 is the standard deviation of its logarithm (at 0.5, two thirds of the topics grow by between 0.6 and
-1.6 times the median). Measured rates, and known sizes, of all partitions of a topic grow by its
-factor. Per placement, the busiest broker relative to the mean of all:
+1.6 times the median). Rates, measured or of the cluster's file, and known sizes, of all partitions
+of a topic grow by its factor. Per placement, the busiest broker relative to the mean of all:
 
 - ``leader_rate``: bytes per second of the partitions that it leads
 - ``rate``: bytes per second that it writes, as leader or follower
@@ -76,7 +76,7 @@ class Growth:
                 raise InputError(option, f"{value:g}: expected a number from {least:g} to 1000")
         rates = self.placements.bytes_per_second
         if rates is None or not rates.any():
-            raise InputError("profile", "no rate of a partition of the cluster is measured")
+            raise InputError("profile", "no rate of a partition of the cluster is known")
         return self
 
     @property
