@@ -2,11 +2,11 @@
 
 Kafka places new partitions by racks, whatever the brokers hold already. Here they are a planning
 problem: partitions without replicas, while nothing else may move. The topic is spread over the
-brokers as evenly as possible, so that its own load is; then replicas per broker of the whole
-cluster are as even as possible. Of the orders of these replicas, the topic's leaders per broker are
-most even, then those of the cluster, and then leaders after the failure of a broker; a search by
-steps looks for replicas that allow more, without a proof. The rack rule is kept, and the stages are
-proven, as in every plan.
+brokers as evenly as possible by count, so that its own load is; then replicas per broker of the
+whole cluster are as even as possible, by their capacity. Of the orders of these replicas, the
+topic's leaders per broker are most even, then those of the cluster, and then leaders after the
+failure of a broker; a search by steps looks for replicas that allow more, without a proof. The rack
+rule is kept, and the stages are proven, as in every plan.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ def place(
 ) -> None:
     """Decide where a new topic, or more partitions of one, make the cluster the most even.
 
-    Kafka's own placement looks at racks only, not at what brokers hold already.
+    Kafka's own placement looks at racks only, not at what brokers hold already. The topic is spread
+    by count, whatever the capacity of brokers: --brokers names those that should hold it.
 
     Examples:
 
