@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partage.producers.candidates import Candidate, HotKey, Recommendation, too_hot
+from partage.producers.detection import SPREAD
 from partage.producers.recommendation import recommended
 from tests.profiles import examples
 
@@ -94,6 +95,18 @@ def test_a_gain_that_is_not_worth_the_keys() -> None:
     assert cheap.reason == (
         "keeps 3.4 of 6 consumers busy, today 2.6; skew of records 3.48, today 2.31; "
         "48.0 % of the keys change partition"
+    )
+
+
+def test_keys_on_several_partitions_have_no_order_to_lose() -> None:
+    """What moves all keys of a topic by round robin costs nothing."""
+    today, double = [231, *[74] * 5], candidate([29, *[7] * 10, 1], moved=999)
+    loads = {"records": np.array(today), "bytes": np.array(today)}
+    found = recommended([double], loads, SPREAD)
+    assert (found.stay, found.partitions, found.partitioner) == (False, 12, "murmur2")
+    assert found.reason == (
+        "keeps 3.4 of 6 consumers busy, today 2.6; skew of records 3.48, today 2.31; "
+        "keys are on several partitions today, so none loses its order"
     )
 
 

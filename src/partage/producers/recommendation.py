@@ -11,8 +11,10 @@ candidate is therefore
 
     busy consumers / (1 + move_cost × share of keys that move)
 
-Today's count moves none and is always a candidate. The highest worth is recommended; of equals the
-one that changes least: today's, then the fewest partitions. A topic cannot shrink.
+Records without a partition that their key decides (round robin) have no order to lose, so there no
+key counts as moved. Today's count moves none and is always a candidate. The highest worth is
+recommended; of equals the one that changes least: today's, then the fewest partitions. A topic
+cannot shrink.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from partage.producers.candidates import (
     max_over_mean,
     percent,
 )
+from partage.producers.detection import SPREAD
 
 MOVE_COST = 1.0
 """The default gain in busy consumers that is worth moving all keys: twice as many."""
@@ -62,8 +65,10 @@ def recommended(
         key=lambda one: one.partitions,
     )
 
+    in_order = partitioner != SPREAD
+
     def worth(one: Candidate) -> float:
-        return min(one.busy, need) / (1 + move_cost * one.moved)
+        return min(one.busy, need) / (1 + move_cost * one.moved * in_order)
 
     best = max(possible, key=worth, default=None)
     if best is not None and worth(best) > busy:
@@ -71,7 +76,7 @@ def recommended(
             f"keeps {min(best.busy, need):.1f} of {need} consumers busy, today {busy:.1f}",
             f"skew of {best.worst} {best.skew[best.worst]:.2f}, "
             f"today {max_over_mean(today[best.worst]):.2f}",
-            *([f"{percent(best.moved)} of the keys change partition"] if best.keys_moved else ()),
+            *_moves(best, in_order),
             *_limit(hot_keys, need),
         ]
         return Recommendation(best.partitions, best.partitioner, "; ".join(reasons), stay=False)
@@ -79,6 +84,15 @@ def recommended(
     if busy < _EVEN * need:
         reasons += [_not_worth(best, partitioner, busy, need), *_limit(hot_keys, need)]
     return Recommendation(now, partitioner, "; ".join(reasons), stay=True)
+
+
+def _moves(best: Candidate, in_order: bool) -> list[str]:
+    """What the change costs."""
+    if not best.keys_moved:
+        return []
+    if in_order:
+        return [f"{percent(best.moved)} of the keys change partition"]
+    return ["keys are on several partitions today, so none loses its order"]
 
 
 def _not_worth(best: Candidate | None, partitioner: str, busy: float, need: int) -> str:
