@@ -198,7 +198,7 @@ def test_refused_schedules(
         (("--member-rate", "9", "-o", "plan"), 2, "--out: is for clusters: leave it out, or "),
         (("--member-rate", "9", "--group", "g"), 2, "--group: needs --profile"),
         (("--member-rate", "9", "--rate", "peak"), 2, "--rate: needs measured loads"),
-        (("--member-rate", "9"), 1, "t-0 alone has 40, a member can own 7: no number of members"),
+        (("--member-rate", "9"), 1, "t-0 alone has 40, a member can own 7 (9 less 20% headroom): "),
     ],
 )
 def test_refused(run: Run, group: str, words: tuple[str, ...], code: int, problem: str) -> None:

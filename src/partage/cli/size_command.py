@@ -309,7 +309,8 @@ def _size_group(
         given = given.with_weights(measured.weights("rate", of_group), where=measured.path)
     per = 1 if measured is None else _PER_WEIGHT
     unit = "" if measured is None else "bytes" if measured.topics else "records"
-    found = fewest_members(given, int(speed * per * (1 - headroom)))
+    why = f"{member_rate} less {headroom} headroom" + (f", in {per:,} s" if per > 1 else "")
+    found = fewest_members(given, int(speed * per * (1 - headroom)), why)
 
     def show(console: Console) -> None:
         print_group_size(found, speed, float(headroom), per, unit, console)

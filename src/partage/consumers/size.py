@@ -91,8 +91,9 @@ class GroupSize:
         }
 
 
-def fewest_members(group: Group, capacity: int) -> GroupSize:
-    """The fewest members found, each of which owns weights of at most ``capacity`` together.
+def fewest_members(group: Group, capacity: int, why: str = "") -> GroupSize:
+    """The fewest members found, each of which owns weights of at most ``capacity`` together;
+    ``why``: what the capacity is, for the error.
 
     Raises InputError if the members do not all subscribe to the same topics, CannotError if one
     partition is more than a member can own.
@@ -108,7 +109,8 @@ def fewest_members(group: Group, capacity: int) -> GroupSize:
         topic = int(group.topic[at])
         raise CannotError(
             f"{group.names[topic]}-{at - int(group.offset[topic])} alone has {weight.max():,}, "
-            f"a member can own {capacity:,}: no number of members suffices"
+            f"a member can own {capacity:,}{f' ({why})' if why else ''}: no number of members "
+            "suffices"
         )
     today = len(group.members)
     bound = count = max(1, fewest_bins(weight, capacity))
