@@ -100,6 +100,14 @@ def test_proofs_under_a_budget(limit: str, bound: int, storage: str, moves: str)
     assert (notes["storage"], notes["moves"]) == (storage, moves)
 
 
+def test_the_fullest_log_dir_is_one_that_the_plan_chose():
+    document = documents.small()
+    document["figures"]["after"]["log_dirs"] = {"fullest": 0.159, "bound": 0.15}
+    (one,) = [one for one in view(document).criteria if one.key == "log dirs"]
+    assert one.after == "fullest 15.9% where chosen"
+    assert one.note == "at least 15.0% for any choice"
+
+
 def test_deletion_is_a_row_only_where_there_is_some():
     *_, deletion = view(documents.deleting()).criteria
     assert (deletion.name, deletion.rating) == ("Deletion", "none")

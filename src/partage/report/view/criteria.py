@@ -75,14 +75,14 @@ def _storage(plan: PlanData) -> Criterion:
 
 
 def _log_dirs(plan: PlanData) -> Iterator[Criterion]:
-    """The fullest log dir, where the plan chooses some."""
+    """The fullest log dir of the brokers on which the plan chooses some."""
     found = plan.figures.log_dirs
     if found is None or found.fullest is None or found.bound is None:
         return
     met = found.fullest <= found.bound
-    note = "proven minimum" if met else f"at least {found.bound:.1%} for any choice of log dirs"
+    note = "proven minimum" if met else f"at least {found.bound:.1%} for any choice"
     rating: Rating = "good" if met else "limit"
-    text = f"fullest {found.fullest:.1%}"
+    text = f"fullest {found.fullest:.1%} where chosen"
     yield Criterion("log dirs", "Log dirs", units.MISSING, text, rating, note)
 
 
