@@ -186,13 +186,12 @@ def growth(
 ) -> None:
     """Grow the load of every topic at random, today and after each strategy's plan.
 
-    Shows how uneven brokers become and how full disks get.
+    Shows how uneven brokers become and how full disks get. Without --profile, the rates and sizes
+    of the cluster file grow.
 
     Examples:
 
         partage what-if growth cluster.json --profile profile/ --factor 2
-
-    Without --profile, the rates and sizes of the cluster file grow.
     """
     from partage.errors import InputError, read_parameter
     from partage.report.what_if_tables import print_growth
