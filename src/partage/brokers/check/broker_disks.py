@@ -25,6 +25,11 @@ _SAME = Fraction(1, 10**9)
 """By what share the ends of a band may be off, besides a byte of rounding."""
 
 
+def is_open(log_dir: dict[str, Any]) -> bool:
+    """Whether it takes replicas."""
+    return not log_dir["cordoned"] and log_dir["offline"] is None
+
+
 class _Replica(Struct):
     """``was``: its log dir before, -1 if it is new; ``now``: its log dir after; ``item``: may
     change its log dir; ``removed``: was in one that must be empty; ``new``: was not on the
@@ -136,9 +141,7 @@ def disks_of(plan: PlanColumns) -> dict[int, BrokerDisks]:
         slots = [
             i
             for i, one in enumerate(dirs)
-            if not one["cordoned"]
-            and one["offline"] is None
-            and (broker["id"], one["path"]) not in removed
+            if is_open(one) and (broker["id"], one["path"]) not in removed
         ]
         if len(dirs) > 1 and slots and known and broker["alive"]:
             found[broker["id"]] = BrokerDisks(dirs, slots, plan.asked.balance_disks, frozen)

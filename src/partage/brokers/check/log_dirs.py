@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from partage.brokers.check.broker_disks import disks_of
+from partage.brokers.check.broker_disks import disks_of, is_open
 from partage.brokers.check.files import read_listed
 from partage.brokers.check.plan_columns import MAX_DEFECTS, Lists, PlanColumns
 from partage.brokers.check.schema import MalformedError, identical
@@ -99,19 +99,15 @@ def _problem(plan: PlanColumns, broker: int, was: int | None, now: int, moves: b
     chosen = _log_dirs(plan, broker)[now]
     if _must_be_empty(plan, broker, now) is not None:
         return f"is in log dir {chosen['path']}, which must be empty"
-    if not _is_open(chosen):
+    if not is_open(chosen):
         return f"log dir {chosen['path']} is cordoned or offline"
     if was is not None and not all(d["offline"] is None for d in _log_dirs(plan, broker)):
         return "its log dir changes, although another one of the broker is offline"
     if was is None or _must_be_empty(plan, broker, was) is not None:
         return None
-    if moves and _is_open(_log_dirs(plan, broker)[was]):
+    if moves and is_open(_log_dirs(plan, broker)[was]):
         return None
     return "its log dir changes, although the replica stays"
-
-
-def _is_open(log_dir: dict[str, Any]) -> bool:
-    return not log_dir["cordoned"] and log_dir["offline"] is None
 
 
 def _must_be_empty(plan: PlanColumns, broker: int, log_dir: int) -> str | None:

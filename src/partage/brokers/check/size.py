@@ -25,12 +25,14 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
+from partage.brokers.check.broker_disks import is_open
 from partage.brokers.check.load_columns import CAPACITY, whole_rates
 from partage.brokers.check.plan_columns import PlanColumns, read_json
 from partage.brokers.check.racks import max_per_rack
@@ -194,11 +196,14 @@ class _Size:
         return int(capacity)
 
     def _pool(self, name: str, brokers: Sequence[dict[str, Any]]) -> _Pool:
-        usual = Counter(self._capacity(name, one) for one in self.own).most_common(1)[0][0]
         limits = sorted(
             (self._limit(name, self._capacity(name, one)) for one in brokers), reverse=True
         )
-        return _Pool(limits, self._limit(name, usual))
+        return _Pool(limits, self._limit(name, self._usual_capacity(name)))
+
+    def _usual_capacity(self, name: str) -> int:
+        """What most of today's brokers have."""
+        return Counter(self._capacity(name, one) for one in self.own).most_common(1)[0][0]
 
     def _log_dir_limits(self, broker: dict[str, Any]) -> list[int]:
         """Of each log dir; one that takes no replicas may be full. Without any, of the broker."""
@@ -206,7 +211,7 @@ class _Size:
         return [
             whole
             if one["disk_bytes"] is None
-            else math.floor(one["disk_bytes"] * (self.share if _is_open(one) else 1))
+            else math.floor(one["disk_bytes"] * (self.share if is_open(one) else 1))
             for one in broker.get("log_dirs", ())
         ] or [whole]
 
@@ -253,6 +258,7 @@ class _Size:
         limits = [self._limit(name, self._capacity(name, plan.value["brokers"][s])) for s in slots]
         return [load[s] for s in slots], [load[s] + worst[s] for s in slots], limits
 
+    @cached_property
     def _log_dirs(self) -> tuple[list[int], list[tuple[int, int]]]:
         """The brokers whose log dirs the plan chooses, and the bytes in the fullest one of each
         with its limit."""
@@ -267,7 +273,7 @@ class _Size:
         for slot in plan.slots.tolist() if columns is not None else ():
             broker = plan.value["brokers"][slot]
             own = broker.get("log_dirs", ())
-            places = [k for k, one in enumerate(own) if _is_open(one)]
+            places = [k for k, one in enumerate(own) if is_open(one)]
             replicas = held[broker["id"]]
             hidden = any(one["offline"] is not None for one in own)
             if len(own) < 2 or not places or (not hidden and any(k < 0 for k, _ in replicas)):
@@ -283,7 +289,7 @@ class _Size:
     @property
     def chooses_all_log_dirs(self) -> bool:
         """Whether the plan chooses the log dirs of every usable broker."""
-        return len(self._log_dirs()[0]) == len(self.plan.slots)
+        return len(self._log_dirs[0]) == len(self.plan.slots)
 
     def overloads(self) -> list[str]:
         """Brokers, and log dirs, above a limit."""
@@ -293,7 +299,7 @@ class _Size:
         return [
             f"{SIZE}: broker {broker}: the plan does not keep {self.value['headroom']} of a log "
             "dir free"
-            for broker, (load, limit) in zip(*self._log_dirs(), strict=True)
+            for broker, (load, limit) in zip(*self._log_dirs, strict=True)
             if load > limit
         ]
 
@@ -325,7 +331,7 @@ class _Size:
         }
 
     def _log_dir_figures(self) -> dict[str, Any]:
-        _, fullest = self._log_dirs()
+        _, fullest = self._log_dirs
         most = self._highest(*zip(*fullest, strict=True)) if fullest else None
         return {"max": most, "max_after_failure": most if self.fails else None}
 
@@ -369,9 +375,8 @@ class _Size:
         disks = Counter(
             tuple(d["disk_bytes"] for d in one.get("log_dirs", ())) for one in self.own
         ).most_common(1)[0][0]
-        usual = Counter(self._capacity("disk", one) for one in self.own).most_common(1)[0][0]
         new = {
-            CAPACITY["disk"]: usual,
+            CAPACITY["disk"]: self._usual_capacity("disk"),
             "log_dirs": [{"disk_bytes": d, "cordoned": False, "offline": None} for d in disks],
         }
         limits = [self._log_dir_limits(one) for one in [*self.live, new]]
@@ -425,11 +430,6 @@ class _Size:
             while brokers - _largest(sizes, brokers) < outside:
                 brokers += 1
             yield "rack down", brokers
-
-
-def _is_open(log_dir: dict[str, Any]) -> bool:
-    """Whether it takes replicas."""
-    return not log_dir["cordoned"] and log_dir["offline"] is None
 
 
 def _repeated(each: Sequence[int], copies: Sequence[int]) -> list[int]:
