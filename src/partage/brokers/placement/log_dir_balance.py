@@ -31,6 +31,7 @@ from partage.brokers.placement.log_dir_program import (
     MAX_VARIABLES,
     evenest,
     fewest_bytes_within,
+    in_log_dirs,
 )
 from partage.brokers.problem import Problem, has_known_log_dirs
 from partage.brokers.proofs import Stage
@@ -106,22 +107,10 @@ class BrokerDisks(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def sharing(self) -> AssignmentProblem:
         """The items as a problem of the kernel."""
-        slots, count = len(self.open), int(self.item.sum())
-        none = np.zeros(slots, dtype=np.int64)
         slot_of = {log_dir: slot for slot, log_dir in enumerate(self.open)}
         own = [slot_of.get(log_dir, -1) for log_dir in self.was[self.item].tolist()]
-        return AssignmentProblem(
-            family=np.zeros(count, dtype=np.int64),
-            demand=np.ones(count, dtype=np.int64),
-            own=np.array(own, dtype=np.int64).reshape(-1, 1),
-            zone=none,
-            weight=np.ones(slots, dtype=np.int64),
-            base=none,
-            family_base=np.zeros((1, slots), dtype=np.int64),
-            zoned=False,
-            size=self.size[self.item],
-            base_size=self.bytes_in(~self.item),
-        )
+        size, base_size = self.size[self.item], self.bytes_in(~self.item)
+        return in_log_dirs(size, np.array(own, dtype=np.int64), base_size)
 
     @cached_property
     def bands(self) -> Bands:

@@ -20,6 +20,24 @@ MAX_VARIABLES = 1_500
 _MAX_NODES, _MAX_SECONDS, _GAP = 500, 10.0, 1e-3
 
 
+def in_log_dirs(size: Ints, own: Ints, base_size: Ints) -> AssignmentProblem:
+    """Replicas of ``size`` [I], each to be in one log dir; ``own`` [I]: where they are, -1 in none
+    of these; ``base_size`` [E]: bytes that stay in each log dir."""
+    count, none = len(size), np.zeros_like(base_size)
+    return AssignmentProblem(
+        family=np.zeros(count, dtype=np.int64),
+        demand=np.ones(count, dtype=np.int64),
+        own=own.reshape(-1, 1),
+        zone=none,
+        weight=np.ones_like(base_size),
+        base=none,
+        family_base=none[None, :],
+        zoned=False,
+        size=size,
+        base_size=base_size,
+    )
+
+
 def fewest_bytes_within(sharing: AssignmentProblem, low: Ints, high: Ints) -> Ints | None:
     """[I, 1] the slot of each item, such that every load is between ``low`` and ``high`` [E] and
     the fewest bytes move. None if the nodes ran out first. Raises NothingFitsError."""

@@ -14,11 +14,14 @@ from msgspec import Struct
 
 from partage.arrays import Ints
 from partage.brokers.placement.integer_program import NothingFitsError
-from partage.brokers.placement.log_dir_program import MAX_VARIABLES, fewest_bytes_within
+from partage.brokers.placement.log_dir_program import (
+    MAX_VARIABLES,
+    fewest_bytes_within,
+    in_log_dirs,
+)
 from partage.brokers.problem import has_known_log_dirs
 from partage.brokers.sizing.resources import Resource
 from partage.cluster import Broker, Cluster
-from partage.flow.assignment import AssignmentProblem
 
 
 class FullestLogDir(Struct, frozen=True):
@@ -65,19 +68,8 @@ def _packed(size: Ints, limit: Ints) -> Ints:
         load[((load + one) / np.maximum(limit, 1)).argmin()] += one
     if (load <= limit).all() or len(size) * len(limit) > MAX_VARIABLES:
         return load
-    none = np.zeros(len(limit), dtype=np.int64)
-    sharing = AssignmentProblem(
-        family=np.zeros(len(size), dtype=np.int64),
-        demand=np.ones(len(size), dtype=np.int64),
-        own=np.full((len(size), 1), -1),
-        zone=none,
-        weight=np.ones_like(none),
-        base=none,
-        family_base=none[None, :],
-        zoned=False,
-        size=size,
-        base_size=none,
-    )
+    none = np.zeros_like(limit)
+    sharing = in_log_dirs(size, np.full_like(size, -1), none)
     try:
         found = fewest_bytes_within(sharing, none, limit)
     except NothingFitsError:
