@@ -132,6 +132,14 @@ class Percent(Fraction):
         return f"{_decimal(self * 100)}%"
 
 
+def headroom_of(value: str | float) -> Percent:
+    """What ``Percent.of`` takes, below 100%."""
+    share = Percent.of(value)
+    if share >= 1:
+        raise ValueError("must be below 100%")
+    return share
+
+
 Throttle: TypeAlias = Rate | Literal["auto"]
 """A rate, or ``auto``: as fast as all replicas stay in sync."""
 

@@ -147,12 +147,10 @@ def size(
         partage size group.json --profile profile/ --member-rate 20MB --schedule
     """
     from partage.errors import InputError, read_parameter
-    from partage.units import Percent
+    from partage.units import headroom_of
 
     output.check_files(report=report)
-    free = read_parameter("headroom", Percent.of, headroom)
-    if free >= 1:
-        raise InputError(f"headroom {headroom}", "must be below 100%")
+    free = read_parameter("headroom", headroom_of, headroom)
     check_choice(_SURVIVE, "--survive", survive)
     scheduling = _Scheduling(rebalance_price, lag_threshold, assignor)
     _check_schedule(schedule, member_rate, scheduling)

@@ -44,7 +44,7 @@ from partage.cluster.reassignment import Reassignment
 from partage.errors import CannotError, InputError, read_parameter, shown
 from partage.frames import arrow_table, data_frame, html_table
 from partage.measured_loads import Profile
-from partage.units import Percent, plural
+from partage.units import Percent, headroom_of, plural
 
 _STEPS = 8
 """Numbers tried above the lower bound before the search gives up: in steps of 1, 2, 4, …"""
@@ -273,9 +273,7 @@ def size(
     Raises InputError where nothing can be counted, CannotError where no number of brokers suffices
     or none was found.
     """
-    free = read_parameter("headroom", Percent.of, headroom)
-    if free >= 1:
-        raise InputError(f"headroom {shown(headroom)}", "must be below 100%")
+    free = read_parameter("headroom", headroom_of, headroom)
     if survive not in SURVIVE:
         raise InputError(f"survive {shown(survive)}", f"expected {' or '.join(SURVIVE)}")
     if profile is not None and not isinstance(profile, Profile):
