@@ -97,18 +97,16 @@ def _loads(problem: Problem) -> list[str]:
 def _blocked_zone(sharing: AssignmentProblem, loads: Ints, free: Ints) -> int:
     """The zone at the least or the most that it may hold, if there is one, whose load differs most
     from that without zones: ``loads`` and ``free`` [E]."""
+    from partage.flow.size_balancing import zone_totals
 
     def by_zone(load: Ints) -> Ints:
         found = np.zeros(sharing.zones, dtype=np.int64)
         np.add.at(found, sharing.zone, load)
         return found
 
-    least, most = (bound[:, None] for bound in sharing.item_bounds)
-    high = np.minimum(most, by_zone(np.ones_like(loads)))
-    # an item takes what all other zones together cannot
-    low = np.maximum(least, sharing.demand[:, None] - high.sum(axis=1, keepdims=True) + high)
+    least, most = zone_totals(sharing, np.ones(sharing.items))
     change, items = by_zone(loads - free), by_zone(loads - sharing.base)
-    extreme = np.where(change > 0, low.sum(axis=0), high.sum(axis=0))
+    extreme = np.where(change > 0, least, most)
     blocked = np.where(items == extreme, np.abs(change), 0)
     return int(np.argmax(blocked if blocked.any() else np.abs(change)))
 
