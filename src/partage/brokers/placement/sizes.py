@@ -126,8 +126,8 @@ def _within_limits(problem: Problem, sharing: AssignmentProblem) -> BalancedSize
         found = narrowest_width(tried, narrow, max(2 * narrow, _STEP), _WIDEST, _HALVINGS)
     if found is None:
         raise CannotError(broken_limit(limits, sharing, cheapest.slots))
-    rest = Limit(limits.moves, limits.bytes)
-    return with_single_moves(sharing, band, narrow, found.slots, rest)
+    limit = Limit(limits.moves, limits.bytes)
+    return with_single_moves(sharing, band, narrow, found.slots, limit)
 
 
 def broken_limit(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str:

@@ -240,9 +240,7 @@ def _after_failure(plan: PlanData) -> Criterion:
         _worst_and_bound(figures.leaders_after_failure)
         for figures in (plan.figures_before, plan.figures)
     )
-    if plan.within_set:
-        note = f"{note}; {plan.within_set}"
-    return Criterion("failure", "After failure", before, after, rating, note)
+    return Criterion("failure", "After failure", before, after, rating, _of_set(plan, note))
 
 
 def _after_rack_failure(plan: PlanData) -> Iterator[Criterion]:
@@ -260,9 +258,12 @@ def _after_rack_failure(plan: PlanData) -> Iterator[Criterion]:
         _worst_and_bound(figures.leaders_after_rack_failure)
         for figures in (plan.figures_before, plan.figures)
     )
-    if plan.within_set:
-        note = f"{note}; {plan.within_set}"
-    yield Criterion("rack failure", "Rack failure", before, after, rating, note)
+    yield Criterion("rack failure", "Rack failure", before, after, rating, _of_set(plan, note))
+
+
+def _of_set(plan: PlanData, note: str) -> str:
+    """The note of failures, which are counted among a set of brokers alone if there is one."""
+    return f"{note}; only brokers of the set are counted" if plan.has_broker_set else note
 
 
 def _for_its_sets(least: int) -> str:

@@ -90,10 +90,9 @@ class PlanData(Struct, frozen=True, eq=False, dict=True):
         return self.file.figures.after
 
     @property
-    def within_set(self) -> str:
-        """Which brokers failures are counted among, where live ones are left out; else empty."""
-        some = any(broker.outside and broker.alive for broker in self.brokers)
-        return "only brokers of the set are counted" if some else ""
+    def has_broker_set(self) -> bool:
+        """Whether an option leaves live brokers out, among which no failures are counted."""
+        return any(broker.outside and broker.alive for broker in self.brokers)
 
     @property
     def relieves_loads(self) -> bool:

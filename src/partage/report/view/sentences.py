@@ -142,7 +142,7 @@ def effect(plan: PlanData) -> str:
     worst, was_worst = worst_survivor(after), worst_survivor(before)
     if worst is not None:
         compared = f" (before: {units.count(was_worst)})" if was_worst not in (None, worst) else ""
-        failing = "broker of the set" if plan.within_set else "broker"
+        failing = "broker of the set" if plan.has_broker_set else "broker"
         failure = f"if any one {failing} fails, no other leads more than {worst}{compared}"
         sentence = f"{sentence}; {failure}" if sentence else failure
     return sentence[:1].upper() + sentence[1:] + "." if sentence else ""
