@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partage import Cluster, files
+from partage import Cluster, Group, Member, files
+from partage.brokers.new_partitions import place
 from partage.brokers.options import PlanOptions
 from partage.consumers.history import events_of
 from partage.consumers.history.events import Event
 from partage.consumers.scenario import Scenario
 from partage.errors import InputError
+from partage.live.sandbox.nodes import layout
+from partage.producers.candidates import parse_counts
 from tests.cli.conftest import Run
 
 pytest.importorskip("pyspark")
@@ -148,6 +151,28 @@ def replication_factor(run: Run, count: int) -> str:
     return problem_of(lambda: PlanOptions(replication_factor=count))
 
 
+def partitions(run: Run, count: int) -> str:
+    ended = run("partition", "k", "--partitions", str(count))
+    return ended.err if ended.code else ""
+
+
+def candidates(run: Run, count: int) -> str:
+    return problem_of(lambda: parse_counts(f"1,{count}"))
+
+
+def placed(run: Run, count: int) -> str:
+    cluster([1])
+    return problem_of(lambda: place("cluster.json", "u", count, 1))
+
+
+def group(run: Run, count: int) -> str:
+    return problem_of(lambda: Group({"t": count - 1, "u": 1}, [Member("a", ["t"])]))
+
+
+def sandboxed(run: Run, count: int) -> str:
+    return problem_of(lambda: layout(count, None))
+
+
 CASES: dict[str, list[tuple[Case, Any, Any]]] = {
     "a file of text": [(text, 10**9, 10**9 + 10**6)],
     "`partage.toml`": [(settings, 2**16, 2**16 + 1)],
@@ -178,6 +203,11 @@ CASES: dict[str, list[tuple[Case, Any, Any]]] = {
         (reassigned, 128, 129),
         (replication_factor, 128, 129),
     ],
+    "`partition`, `keys`, `place`": [
+        (read, 100_000, 100_001) for read in (partitions, candidates, placed)
+    ],
+    "GROUP": [(group, 50_000_000, 50_000_001)],
+    "`sandbox up`": [(sandboxed, 30, 31)],
     "profile": [(window, 10**9, 10**9 + 1), (watched, 10**9, 10**9 + 1)],
     "`--top`": [(top, 2**31 - 1, 2**31), (runs, 2**31 - 1, 2**31)],
 }

@@ -396,6 +396,24 @@ def test_permissions_to_change(users: Users, plan: Path, throttle: tuple[str, ..
     (plan / "journal.jsonl").unlink()
 
 
+def test_permissions_to_create_partitions(users: Users, admin: KafkaAdminClient) -> None:
+    """Of a new topic with Create, then more of it with Alter instead, which implies Describe."""
+    create, alter = Acl("Create", "topic"), Acl("Alter", "topic")
+    creating = documented()["place --create"]
+    growing = creating - {create} | {alter}
+    new, more = ("--partitions", "2", "--replication-factor", "2"), ("--partitions", "4")
+    asked = creating - {Acl("DescribeConfigs", "topic")}
+    for needs, words, refused in ((creating, new, asked), (growing, more, {alter})):
+        typed = ("place", "placed", *words, "--create", "--yes", "--json", "--command-config")
+        for acl in sorted(refused):
+            ended = until(*typed, users.having(needs - {acl}), says=f"ACL: {acl.operation} on ")
+            lacks(ended, acl)
+            assert (ended.code, ended.out) == (1, "")
+            assert ended.err.count("\n") == 1
+        assert until(*typed, users.having(needs), says='"created":true').code == 0
+    admin.delete_topics(["placed"])
+
+
 def test_acls_are_taken_away_during_a_run(
     secured: Sandbox, admin: KafkaAdminClient, users: Users, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ _READ_RECORDS = (Acl("Read", TOPIC),)
 NEEDS: dict[str, tuple[Acl, ...]] = {
     "plan": (*_READ_CLUSTER, Acl("DescribeConfigs", TOPIC)),
     "verify": _VERIFY,
+    "place --create": (*_READ_CLUSTER, Acl("DescribeConfigs", TOPIC), Acl("Create", TOPIC)),
     "groups": (*_READ_CLUSTER, Acl("Describe", GROUP)),
     "snapshot": (*_READ_CLUSTER, Acl("DescribeConfigs", TOPIC), Acl("Describe", GROUP)),
     "apply": _REASSIGN,
@@ -57,7 +58,8 @@ NEEDS: dict[str, tuple[Acl, ...]] = {
     "keys": _READ_RECORDS,
     "watch": _READ_RECORDS,
 }
-"""By command."""
+"""By command. ``place --create`` needs Create for a new topic; for more partitions of one that
+exists, Alter on it instead."""
 
 _FORBIDDEN = kafka_errors.TopicAuthorizationFailedError.errno
 
@@ -70,6 +72,8 @@ _SPELT = {
 """As kafka-python spells them."""
 
 _REQUESTS = {
+    "create_topics": "Create",
+    "create_partitions": "Alter",
     "list_partition_reassignments": "Describe",
     "describe_topics": "Describe",
     "describe_groups": "Describe",
