@@ -46,6 +46,8 @@ T_IN_A = LeaderRacks("t", ("a",))
         ("leader_racks", "a", (LeaderRacks(None, ("a",)),)),
         ("leader_racks", {"t": ["a"], "u": "b,c"}, (T_IN_A, LeaderRacks("u", ("b", "c")))),
         ("leader_racks", ("t", ("a",)), (T_IN_A,)),
+        ("demote_broker", "3,4", (3, 4)),
+        ("demote_broker", 3, (3,)),
         ("topics", "a.*", re.compile("a.*")),
         ("topics", re.compile("a.*"), re.compile("a.*")),
         ("tolerance", 0.05, Percent(5, 100)),

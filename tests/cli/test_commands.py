@@ -41,6 +41,7 @@ EXAMPLE_OPTIONS = [
     ("--no-moves",),
     ("--spread", "topic"),
     ("--leader-racks", "kafka=a,b"),
+    ("--demote-broker", "2", "--no-moves"),
     ("--concurrency", "5", "--throttle", "50MB"),
     ("--strategy", "generate"),
 ]

@@ -250,7 +250,7 @@ def best_order(
         partitions ``chosen``, led by b; only those that nothing beats."""
         others = [f for f in brokers if f != b]
         found: set[tuple[int, int, int]] = set()
-        options = [[f for f in rows[i][1] if f != b] or [None] for i in chosen]
+        options = [problem.followers(*rows[i], b) or [None] for i in chosen]
         for followers in product(*options):
             count = Counter(followers)
             after = [led[f] + fixed[b, f] + count[f] for f in others]

@@ -46,7 +46,8 @@ def _orders(problem: NaiveProblem, sets: Lists) -> Iterator[Lists]:
     for row, replicas in zip(problem.rows, sets, strict=True):
         if row.chosen:
             able = problem.can_lead(row, replicas)
-            ways.append([a for a in permutations(replicas) if a[0] in able])
+            orders = [a for a in permutations(replicas) if a[0] in able]
+            ways.append([a for a in orders if problem.ends_demoted(row, a)])
         else:
             ways.append([row.before])
     return product(*ways)

@@ -274,7 +274,7 @@ class _Leaders:
                 continue
             before = [b for b in row.before if b in live]
             for b in problem.can_lead(row, live):
-                for f in [f for f in live if f != b] or [None]:
+                for f in problem.followers(row, live, b) or [None]:
                     column = self.pick[i, b, f] = self.program.column()
                     self.changed[column] = float(b != row.before[0])
                     stays = row.before[0] == b and [b, *([] if f is None else [f])] == before[:2]

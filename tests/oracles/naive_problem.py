@@ -47,6 +47,7 @@ class NaiveProblem:
     spread_first: bool
     no_moves: bool
     outside: frozenset[int] = frozenset()
+    demoted: frozenset[int] = frozenset()
 
     @cached_property
     def rack_sizes(self) -> Counter[str]:
@@ -62,11 +63,26 @@ class NaiveProblem:
 
     def can_lead(self, row: Row, replicas: Sequence[int]) -> list[int]:
         """The replicas that may come first: those on eligible brokers, or any when none is; where
-        racks must lead, only those in them."""
-        eligible = [b for b in replicas if b in self.brokers]
+        racks must lead, only those in them; on demoted brokers only if there is no other."""
+        able = [b for b in replicas if b in self.brokers]
         if row.leader_racks is not None:
-            return [b for b in eligible if self.rack[b] in row.leader_racks]
-        return eligible or list(replicas)
+            able = [b for b in able if self.rack[b] in row.leader_racks]
+        elif not able:
+            return list(replicas)
+        return [b for b in able if b not in self.demoted] or able
+
+    def followers(self, row: Row, live: Sequence[int], leader: int) -> list[int]:
+        """The eligible replicas that may come second after the leader: on demoted brokers only if
+        there is no other, or if one of these has to lead."""
+        others = [b for b in live if b != leader]
+        if leader in self.demoted:
+            return others
+        return [b for b in others if b not in self.demoted] or others
+
+    def ends_demoted(self, row: Row, replicas: Sequence[int]) -> bool:
+        """Whether demoted brokers come after other eligible ones, where they need not lead."""
+        last = [b in self.demoted for b in replicas if b in self.brokers]
+        return set(self.can_lead(row, replicas)) <= self.demoted or last == sorted(last)
 
 
 def read_problem(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> NaiveProblem:
@@ -135,7 +151,15 @@ def read_problem(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Naiv
         spread_first=options.get("spread", "cluster") == "topic",
         no_moves=bool(options.get("no_moves", False)),
         outside=frozenset(alive - inside),
+        demoted=_demoted(options, eligible),
     )
+
+
+def _demoted(options: Mapping[str, Any], eligible: Sequence[int]) -> frozenset[int]:
+    found = frozenset(int(word) for word in options.get("demote_broker", ()))
+    if found >= set(eligible):
+        raise BadProblemError("no broker is left that may lead")
+    return found
 
 
 # ---------------------------------------------------------------- is a placement legal
@@ -154,6 +178,8 @@ def defects(problem: NaiveProblem, lists: Lists) -> list[str]:
             found.append(f"{name}: a broker twice")
         if after[0] not in problem.can_lead(row, after):
             found.append(f"{name}: led by a broker that cannot")
+        if not problem.ends_demoted(row, after):
+            found.append(f"{name}: lists a demoted broker too early")
         if problem.no_moves:
             if sorted(after) != sorted(row.before):
                 found.append(f"{name}: moved, with no moves allowed")

@@ -271,6 +271,8 @@ def _leader(plan: Plan, before: list[int], after: list[int]) -> str:
         return f"broker {after[0]} stays the leader"
     if before[0] not in after:
         return f"broker {after[0]} leads: broker {before[0]} no longer has a replica"
+    if before[0] in plan.problem.options.demote_broker:
+        return f"broker {after[0]} leads instead of broker {before[0]}, which is demoted"
     why = "to relieve brokers" if plan.problem.options.relieved else f"to balance {what}"
     if plan.problem.options.strategy == GIVEN:
         why = "as in the given reassignment"

@@ -380,7 +380,7 @@ class _Search:
             return None
         before = self.on[items]
         changes = [(one[:, :, 0] != self.today[items]).sum(axis=1) for one in (before, lists)]
-        able = self.may_lead[items, lists[:, :, 0]].all(axis=1)
+        able = self.may_lead[items, lists[:, :, 0]].all(axis=1) & self._keep_last(items, lists)
         some = np.flatnonzero(able & (changes[1] <= changes[0]))
         if len(some) == 0:
             return None
@@ -393,6 +393,14 @@ class _Search:
         total = np.where(worth[0] <= 0, worth[1], 1) if racks else worth[0]
         best = int(total.argmin())
         return _Step(items[best], lists[best], int(total[best]))
+
+    def _keep_last(self, items: Ints, lists: Ints) -> Bools:
+        """[N] whether the replicas that come last do so in the lists [N, k, R] of items [N, k]."""
+        if not self.problem.options.demote_broker:
+            return np.ones(len(items), dtype=np.bool_)
+        flat = np.append(self.problem.slot_brokers, -1)[lists.reshape(-1, lists.shape[2])]
+        keeps = self.problem.keeps_last(self.rows[items.ravel()], flat)
+        return np.asarray(keeps.reshape(items.shape).all(axis=1))
 
     def _cells_of(self, lists: Ints) -> list[Ints]:
         """[N, k] cells of the levels of brokers and of racks, of lists [N, k, R]."""

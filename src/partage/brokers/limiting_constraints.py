@@ -133,7 +133,8 @@ def _leaders(problem: Problem, placement: Placement) -> list[str]:
     inside = np.zeros(len(problem.usable), dtype=np.bool_)
     inside[problem.slot_brokers[int(counts.argmax())]] = True
     replicas = placement.cluster.replicas
-    usable = problem.may_lead(np.arange(len(replicas)), replicas)
+    rows = np.arange(len(replicas))
+    usable = problem.may_lead(rows, replicas) & ~problem.comes_last(rows, replicas)
     fixed = ~problem.chosen
     while True:
         led = inside[replicas[:, 0]]
@@ -149,7 +150,12 @@ def _leaders(problem: Problem, placement: Placement) -> list[str]:
     ids = placement.cluster.broker_ids[inside].tolist()
     shown = listed(list(map(str, ids)), 8)
     plural = "broker" if brokers == 1 else f"the {brokers} brokers"
-    why = "replica sets" if problem.leader_racks is None else "replica sets and leader racks"
+    asked = {
+        "leader racks": problem.options.leader_racks,
+        "demoted brokers": problem.options.demote_broker,
+    }
+    *others, last = ["replica sets", *(name for name, given in asked.items() if given)]
+    why = f"{', '.join(others)} and {last}" if others else last
     return [
         f"{why}: {count} partitions can only be led by {plural} {shown}: "
         f"{most} leaders on one of them, an even share would be {even}"

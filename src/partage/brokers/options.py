@@ -210,6 +210,15 @@ class PlanOptions:
         panel=FAIRNESS,
         commands=(PLAN, COMPARE),
     )
+    demote_broker: Option[BrokerWord | Sequence[BrokerWord], tuple[int, ...]] = Option(
+        several(broker_id, commas=True),
+        (),
+        multiple=True,
+        metavar="ID,…",
+        help="Lead nothing on these brokers that another can lead, and list them last.",
+        panel=FAIRNESS,
+        commands=(PLAN, COMPARE),
+    )
     prefer_zone: Option[bool, bool] = Option(
         flag_of,
         False,
@@ -354,9 +363,10 @@ class PlanOptions:
                 raise InputError("spread topic", f"cannot be combined with {other}")
 
     def _check_load(self) -> None:
-        if self.leader_racks and self.by_load:
-            asked = "balance load" if self.balance == "load" else "relieve"
-            raise InputError(asked, "chooses leaders itself: leave out `leader_racks`")
+        for name in ("leader_racks", "demote_broker"):
+            if getattr(self, name) and self.by_load:
+                asked = "balance load" if self.balance == "load" else "relieve"
+                raise InputError(asked, f"chooses leaders itself: leave out `{name}`")
         if self.prefer_zone and self.leaders_by_search:
             asked = "leaders rate" if self.leaders == "rate" else "balance load"
             asked = "relieve" if self.relieved else asked

@@ -127,6 +127,7 @@ class Problem(Struct, frozen=True, eq=False, dict=True):
             raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
         problem.warnings.extend(_warnings(problem))
         _check_leader_racks(problem)
+        _check_demoted(problem)
         if options.prefer_zone:
             _check_zones(cluster)
         return problem
@@ -195,6 +196,29 @@ class Problem(Struct, frozen=True, eq=False, dict=True):
         rack = np.append(self.cluster.rack, -1)[brokers]
         in_rack = self.leader_racks[self.cluster.topic[rows][:, None], rack]
         return np.asarray(usable & (in_rack | ~self.chosen[rows][:, None]))
+
+    def comes_last(self, rows: Ints, replicas: Ints) -> Bools:
+        """[N, R] which of the ``replicas`` [N, R] of the partitions ``rows`` [N] come after the
+        others: those on demoted brokers, if another may lead."""
+        if not self.options.demote_broker:
+            return np.zeros(replicas.shape, dtype=np.bool_)
+        demoted = np.isin(self.cluster.broker_ids, self.options.demote_broker)
+        last = np.append(demoted & self.usable, False)[replicas]
+        others = (self.may_lead(rows, replicas) & ~last).any(axis=1)
+        return np.asarray(last & (others & self.chosen[rows])[:, None])
+
+    def may_follow(self, rows: Ints, replicas: Ints) -> Bools:
+        """[N, R] which of the ``replicas`` [N, R] of the partitions ``rows`` may come second."""
+        usable, last = np.append(self.usable, False)[replicas], self.comes_last(rows, replicas)
+        others = (usable & ~last).sum(axis=1) > 1
+        return np.asarray(usable & ~(last & others[:, None]))
+
+    def keeps_last(self, rows: Ints, lists: Ints) -> Bools:
+        """[N] whether replicas that come last follow all others that are usable in the ``lists``
+        [N, R] of the partitions ``rows``."""
+        last = self.comes_last(rows, lists)
+        others = np.append(self.usable, False)[lists] & ~last
+        return np.asarray(~(np.logical_or.accumulate(last, axis=1) & others).any(axis=1))
 
     @cached_property
     def items(self) -> Ints:
@@ -501,6 +525,20 @@ def _check_leader_racks(problem: Problem) -> None:
                 raise InputError(where, f"no broker is in rack {shown(rack)} ({known})")
         if one.topic is not None:
             _rows_of(problem.cluster, problem.chosen, one.topic, where)
+
+
+def _check_demoted(problem: Problem) -> None:
+    demoted = problem.options.demote_broker
+    known = set(problem.cluster.broker_ids.tolist())
+    for identity in demoted:
+        where = f"demote_broker {identity}"
+        if identity not in known:
+            raise InputError(where, f"broker {identity} is not in the cluster")
+        if demoted.count(identity) > 1:
+            raise InputError(where, f"broker {identity} is demoted twice")
+    left = problem.cluster.broker_ids[problem.slot_brokers]
+    if np.isin(left, demoted).all():
+        raise InputError("demote_broker", "leaves no broker that may lead: name fewer")
 
 
 def _check_zones(cluster: Cluster) -> None:

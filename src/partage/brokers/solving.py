@@ -177,7 +177,7 @@ def _refuse(options: PlanOptions) -> None:
     for name in BUDGET:
         if options.strategy != EXACT and getattr(options, name) is not None:
             raise CannotError(f"does not support `{name}`: exact does")
-    for name in ("leader_racks", "prefer_zone"):
+    for name in ("leader_racks", "demote_broker", "prefer_zone"):
         if options.strategy != EXACT and getattr(options, name):
             raise CannotError(f"does not support `{name}`: exact does")
     if options.balance == "load" and options.strategy != EXACT:

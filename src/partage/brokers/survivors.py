@@ -35,7 +35,7 @@ def improve_after_failures(problem: Problem, led: Led) -> Led:
     options = problem.options
     if options.no_moves or options.by_size or options.by_load or options.leaders_by_search:
         return led
-    if options.leader_racks or too_large_to_search(problem):
+    if options.leader_racks or options.demote_broker or too_large_to_search(problem):
         return led
     while led.failure.worst > _bound(problem, led):
         better = _with_lower_worst(problem, led)

@@ -103,6 +103,7 @@ SOUND: dict[str, Callable[[], Plan]] = {
     "spread": lambda: plan(uneven_racks(), spread="topic"),
     "no-moves": lambda: plan(uneven_racks(), no_moves=True),
     "leader racks": lambda: plan(uneven_racks(), leader_racks=["a,b", "kafka=c"]),
+    "demoted": lambda: plan(uneven_racks(), demote_broker=[2, 5]),
     "prefer zone": preferring_zones,
     "expand": lambda: plan(
         uneven_racks(), add_broker=["9:c", "10:c"], concurrency=5, throttle="10MB"

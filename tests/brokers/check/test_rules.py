@@ -40,6 +40,12 @@ def leaders_bound_to_a_rack_sealed(f: Files) -> None:
 
 
 @TAMPERED.add
+def a_leader_demoted_sealed(f: Files) -> None:
+    f.plan["options"]["demote_broker"] = [str(longer(f.part["after"])[0])]
+    f.seal()
+
+
+@TAMPERED.add
 def a_replica_less(f: Files) -> None:
     longer(f.part["after"]).pop()
 

@@ -79,6 +79,18 @@ def test_leaders_stay_in_their_racks(tmp_path: Path) -> None:
     assert {RACKS[listed[0]] for listed in replicas.values()} == {"a", "b", "c"}
 
 
+def test_demoted_brokers_stay_so(tmp_path: Path) -> None:
+    changes = [Change("t", n, (1, 2), (1, 2, 3)) for n in range(6)]
+    keys = {change.key for change in changes}
+    replicas, _ = replanned(tmp_path, changes, keys, RACKS, demoted=(2, 3, 5))
+    assert {listed[0] for listed in replicas.values()} <= {1, 4, 6}
+    (tmp_path / "replan-1.json").unlink()
+    for given in ({"demoted": (1,), "direction": Direction.ROLLBACK}, {"demoted": tuple(RACKS)}):
+        replicas, _ = replanned(tmp_path, changes, keys, RACKS, **given)
+        assert 1 in {listed[0] for listed in replicas.values()}
+        (tmp_path / "replan-1.json").unlink()
+
+
 def test_leaders_leave_their_racks_where_no_replica_is_there(tmp_path: Path) -> None:
     change = Change("t", 0, (1,), (3,))
     asked = (LeaderRacks(None, ("c",)),)

@@ -45,6 +45,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     - ``factors``: replication factor by topic, the general one under None
     - ``topics``: whether a topic's name matches; ``broker_set``: ids, empty for all brokers
     - ``leader_racks``: racks that may lead a topic, those of all topics under None
+    - ``demoted``: ids of brokers that lead only what no other can lead
     - ``tolerances``: by resource, where every load is balanced
     - ``timed``: whether the search has a time limit
     - ``relieved``: by resource, the limit of a load as a part of a capacity or a fair share
@@ -62,6 +63,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     no_moves: bool
     broker_set: tuple[int, ...]
     leader_racks: dict[str | None, tuple[str, ...]]
+    demoted: tuple[int, ...]
     prefer_zone: bool
     balance: str
     leaders: str
@@ -103,6 +105,7 @@ class Asked(Struct, frozen=True, kw_only=True):
             no_moves=options.get("no_moves", False),
             broker_set=words.one("broker_set", _brokers) or (),
             leader_racks=words.mapping("leader_racks", _leader_racks),
+            demoted=tuple(words.several("demote_broker", _broker)),
             prefer_zone=options.get("prefer_zone", False),
             balance=balance,
             leaders=words.choice("leaders"),
@@ -180,7 +183,7 @@ class Asked(Struct, frozen=True, kw_only=True):
         moves = [name for name in _NEED_MOVES if options.get(name)]
         balances = self.balance == "load"
         by_load = ["balance"] if balances else []
-        by_racks = ["leader_racks"] if self.leader_racks else []
+        of_leaders = [name for name in ("leader_racks", "demote_broker") if options.get(name)]
         load_limits = [name for name in limits if name != "tolerance"]
         led = any(name in OF_LEADERS for name in self.relieved)
         kept = {"tolerance"} if balances else {"relieve"} if led else set()
@@ -196,7 +199,7 @@ class Asked(Struct, frozen=True, kw_only=True):
             (not self.exact, "strategy", limits),
             (self.strategy not in _BALANCE_BYTES, "strategy", by_bytes),
             (not self.exact, "strategy", by_load),
-            (not self.exact or self.by_load, "strategy or balance", by_racks),
+            (not self.exact or self.by_load, "strategy or balance", of_leaders),
             (
                 not self.exact or self.leaders_by_search,
                 "strategy, leaders or balance",

@@ -41,8 +41,9 @@ class _Choices:
     """What the orders of the broker lists leave open, on E usable brokers (slots).
 
     - ``sets`` [P, R]: usable slots of each partition's replicas, ascending after padding with -1;
-      ``may_lead`` [P, R]: those that the options allow to lead; ``leader`` [P]: slot of the
-      preferred leader, -1 where it is not usable; ``counts`` [E]: leaders
+      ``may_lead``, ``may_follow`` [P, R]: those that the options allow to lead, and to come second;
+      ``leader`` [P]: slot of the preferred leader, -1 where it is not usable; ``counts`` [E]:
+      leaders
     - ``free``: rows with a choice: chosen partitions with two usable replicas or more
     - ``fixed``: the other rows, and the slots that lead them, if any can; ``base`` [E]: how many
       each leads; ``pair_base`` [E, E]: their takeovers by preferred leader and follower
@@ -60,6 +61,14 @@ class _Choices:
             for row, column in np.argwhere(self.may_lead).tolist():
                 place = int(plan.slots[self.sets[row, column]])
                 self.may_lead[row, column] = plan.may_lead(row, place)
+        self.may_follow: Bools = self.sets >= 0
+        if plan.asked.demoted:
+            demoted = np.isin(np.array(plan.ids)[plan.slots], plan.asked.demoted)
+            last = np.append(demoted, False)[self.sets] & plan.chosen[:, None]
+            last &= (self.may_lead & ~last).any(axis=1, keepdims=True)
+            self.may_lead &= ~last
+            two = (self.may_follow & ~last).sum(axis=1, keepdims=True) > 1
+            self.may_follow &= ~(last & two)
         usable = (self.sets >= 0).sum(axis=1)
         free = plan.chosen & (usable >= 2)
         self.free = np.flatnonzero(free)
@@ -86,6 +95,7 @@ def _takeovers(choices: _Choices) -> Takeovers:
     base = choices.counts - np.bincount(choices.leader[free], minlength=slots)
     low = high = choices.counts
     sets, may_lead = choices.sets[free], choices.may_lead[free]
+    may_follow = choices.may_follow[free]
     stage = plan.stages.get("leaders")
     if stage is None:
         may_lead = sets == choices.leader[free, None]
@@ -100,7 +110,7 @@ def _takeovers(choices: _Choices) -> Takeovers:
         may_lead &= paid == paid.min(axis=1, keepdims=True)
     arcs = [(np.zeros(0, dtype=np.int64),) * 2]
     for i, j in permutations(range(sets.shape[1]), 2):
-        rows = np.flatnonzero(may_lead[:, i] & (sets[:, j] >= 0))
+        rows = np.flatnonzero(may_lead[:, i] & may_follow[:, j])
         arcs.append((rows, sets[rows, i] * slots + sets[rows, j]))
     item, pair = map(np.concatenate, zip(*arcs, strict=True))
     allowed = np.bincount(pair, minlength=slots * slots) > 0

@@ -119,11 +119,7 @@ def _refused(plan: PlanColumns) -> Iterator[str]:
     for topic in asked.factors:
         if topic is not None and topic not in chosen:
             yield f"{MARKER}: options.replication_factor: topic {topic!r} is not chosen"
-    for topic, racks in asked.leader_racks.items():
-        if topic is not None and topic not in chosen:
-            yield f"{MARKER}: options.leader_racks: topic {topic!r} is not chosen"
-        if unknown := set(racks) - set(plan.rack):
-            yield f"{MARKER}: options.leader_racks: no broker is in rack {min(unknown)!r}"
+    yield from _refused_leaders(plan, chosen)
     yield from _refused_log_dirs(plan)
     if asked.prefer_zone and len(plan.rack_names) < 2:
         yield f"{MARKER}: options.prefer_zone: needs two racks or more"
@@ -139,6 +135,19 @@ def _refused(plan: PlanColumns) -> Iterator[str]:
     of_disks = asked.relieve is not None or "disk" in asked.relieved
     if of_disks and all(disk is None for disk in plan.disk):
         yield f"{MARKER}: options.relieve: no disk is known"
+
+
+def _refused_leaders(plan: PlanColumns, chosen: set[str]) -> Iterator[str]:
+    for topic, racks in plan.asked.leader_racks.items():
+        if topic is not None and topic not in chosen:
+            yield f"{MARKER}: options.leader_racks: topic {topic!r} is not chosen"
+        if unknown := set(racks) - set(plan.rack):
+            yield f"{MARKER}: options.leader_racks: no broker is in rack {min(unknown)!r}"
+    for broker in plan.asked.demoted:
+        if broker not in plan.place:
+            yield f"{MARKER}: options.demote_broker: broker {broker} is not in the cluster"
+    if {plan.ids[slot] for slot in plan.slots.tolist()} <= set(plan.asked.demoted):
+        yield f"{MARKER}: options.demote_broker: no broker is left that may lead"
 
 
 def _refused_log_dirs(plan: PlanColumns) -> Iterator[str]:

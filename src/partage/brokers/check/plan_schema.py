@@ -25,6 +25,7 @@ from partage.brokers.check.schema import (
 _OPTIONS: Schema = {
     "add_broker?": [TEXT],
     "remove_broker?": [TEXT],
+    "demote_broker?": [TEXT],
     "replace_broker?": [TEXT],
     "remove_log_dir?": [TEXT],
     "replication_factor?": [TEXT],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -30,7 +30,8 @@ def _suspects(plan: PlanColumns) -> Iterable[int]:
     """Rows that may break a rule. Of chosen partitions that may move and be led anywhere, those on
     usable brokers with all their replicas in enough racks break none."""
     every = range(len(plan.after))
-    if plan.asked.no_moves or plan.asked.leader_racks or not _well_formed(plan):
+    of_leaders = plan.asked.leader_racks or plan.asked.demoted
+    if plan.asked.no_moves or of_leaders or not _well_formed(plan):
         return every
     usable, after = plan.on_usable(plan.after), plan.positions(plan.after) >= 0
     fine = plan.chosen & (usable == after).all(axis=1) & (after.sum(axis=1) == plan.factor)
@@ -115,6 +116,17 @@ def _led_from_another_rack(plan: PlanColumns, row: int) -> str | None:
     return f"is led by broker {leader}, which is not in its leader racks"
 
 
+def _demoted_before_another(plan: PlanColumns, row: int) -> str | None:
+    usable = [b for b in plan.after[row] if plan.usable[plan.place[b]]]
+    others = [b for b in usable if b not in plan.asked.demoted]
+    if not any(plan.may_lead(row, plan.place[b]) for b in others):
+        return None
+    for first, second in pairwise(usable):
+        if first not in others and second in others:
+            return f"lists broker {first}, which is demoted, before broker {second}"
+    return None
+
+
 def _excluded(plan: PlanColumns, broker: int) -> bool:
     return bool(plan.value["brokers"][plan.place[broker]]["excluded"])
 
@@ -125,12 +137,17 @@ def _unusable(plan: PlanColumns, row: int) -> list[int]:
 
 _Rule = Callable[[PlanColumns, int], str | None]
 _LEFT_OUT: tuple[_Rule, ...] = (_changed_though_left_out, _on_removed_broker)
-_WITHOUT_MOVES: tuple[_Rule, ...] = (_moved_without_moves, _led_from_another_rack)
+_WITHOUT_MOVES: tuple[_Rule, ...] = (
+    _moved_without_moves,
+    _led_from_another_rack,
+    _demoted_before_another,
+)
 _CHOSEN: tuple[_Rule, ...] = (
     _on_unusable_broker,
     _wrong_factor,
     _breaks_rack_rule,
     _led_from_another_rack,
+    _demoted_before_another,
 )
 
 

@@ -116,11 +116,16 @@ def prove_order(problem: Problem, lists: Ints) -> Led:
 
 
 def kept_order(problem: Problem, replicas: Ints) -> Ints:
-    """The sets as lists: current replicas in their order, then new ones by broker id. If only one
-    replica is usable, it comes first, since no other can lead."""
+    """The sets as lists: current replicas in their order, then new ones by broker id, then those
+    that come last. If only one replica is usable, it comes first, since no other can lead."""
     brokers = len(problem.usable)
     rank = rank_in(replicas, problem.cluster.replicas)
     lists = by_rank(replicas, rank * (brokers + 1) + replicas)
+    if problem.options.demote_broker:
+        rows = np.arange(len(lists))
+        early = np.flatnonzero(~problem.keeps_last(rows, lists))
+        last = problem.comes_last(early, lists[early])
+        lists[early] = by_rank(lists[early], last + 2 * (lists[early] < 0))
     on = problem.broker_slot[lists] >= 0
     lone = np.flatnonzero(problem.chosen & (on.sum(axis=1) == 1) & ~on[:, 0])
     for row in lone.tolist():

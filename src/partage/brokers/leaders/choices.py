@@ -19,7 +19,7 @@ class Choices(Struct, frozen=True, eq=False):
     fixed, and their leaders and pairs count as base.
 
     - ``on`` [I, R]: slots of the usable replicas of open rows, ascending after the padding (-1);
-      ``may_lead`` [I, R]: those that may lead
+      ``may_lead``, ``may_follow`` [I, R]: those that may lead, and that may come second
     - ``item``, ``slot`` [A]: the arcs (position in ``open``, slot) of possible leaders
     - ``base`` [E], ``pair_base`` [E, E]: leaders and (leader, first follower) pairs of fixed rows
     """
@@ -27,6 +27,7 @@ class Choices(Struct, frozen=True, eq=False):
     open: Ints
     on: Ints
     may_lead: Bools
+    may_follow: Bools
     item: Ints
     slot: Ints
     base: Ints
@@ -41,7 +42,8 @@ class Choices(Struct, frozen=True, eq=False):
         rows = np.flatnonzero(free)
         # ascending slots, so that the result does not depend on the order of the sets
         on_open = np.sort(on[rows], axis=1)
-        may_lead = problem.may_lead(rows, np.append(problem.slot_brokers, -1)[on_open])
+        held = np.append(problem.slot_brokers, -1)[on_open]
+        may_lead = problem.may_lead(rows, held) & ~problem.comes_last(rows, held)
         item, column = np.nonzero(may_lead)
         fixed = np.flatnonzero(~free)
         leader = problem.broker_slot[lists[fixed, 0]]
@@ -53,6 +55,7 @@ class Choices(Struct, frozen=True, eq=False):
             open=rows,
             on=on_open,
             may_lead=may_lead,
+            may_follow=problem.may_follow(rows, held),
             item=item.astype(np.int64),
             slot=on_open[item, column],
             base=base.astype(np.int64),
@@ -60,11 +63,11 @@ class Choices(Struct, frozen=True, eq=False):
         )
 
     def pairs(self) -> tuple[Ints, Ints, Ints]:
-        """Ordered pairs of different slots of one item, of which the first may lead: (item, leader
-        slot, follower slot) [A2]."""
+        """Ordered pairs of different slots of one item, of which the first may lead and the second
+        may follow: (item, leader slot, follower slot) [A2]."""
         # slots ascend, so that the pairs do in the order of their columns
         columns = np.array(list(permutations(range(self.on.shape[1]), 2)), dtype=np.int64)
         first, second = columns.reshape(-1, 2).T
-        item, pair = np.nonzero(self.may_lead[:, first] & (self.on[:, second] >= 0))
+        item, pair = np.nonzero(self.may_lead[:, first] & self.may_follow[:, second])
         item = item.astype(np.int64)
         return item, self.on[item, first[pair]], self.on[item, second[pair]]

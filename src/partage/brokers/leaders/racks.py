@@ -71,7 +71,8 @@ class _Search(Struct, eq=False):
 
         leader, follower, taker, mine = leader[rows], follower[rows], taker[rows], on[rows]
         free = _changed(problem, lists, rows, leader, follower) & (taker >= 0)
-        other = (mine >= 0) & (mine != leader[:, None]) & (mine != follower[:, None])
+        other = problem.may_follow(rows, lists[rows])
+        other &= (mine != leader[:, None]) & (mine != follower[:, None])
         item, column = np.nonzero(other & free[:, None])
         option = mine[item, column]
         taken = _takers(mine[item], leader[item], option, rack)

@@ -20,7 +20,7 @@ from typing import Any, Self
 from partage.brokers import plan_file
 from partage.brokers.check.replan_files import replan_problem, replans
 from partage.brokers.directory import MARKER
-from partage.brokers.option_values import LeaderRacks
+from partage.brokers.option_values import LeaderRacks, broker_id
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
 from partage.live.admin.states import Key, PartitionState
@@ -43,9 +43,9 @@ class ExecutionPlan:
     plan, or a replan, was made; ``concurrency`` and ``batch`` as ``partage plan`` was given them;
     ``changed_topics``: those with a change in plan.json, whatever was replanned;
     ``topic_ids`` where known: another topic of the same name is not the plan's; ``racks`` of the
-    brokers that may get replicas; ``leader_racks`` as the option; ``warnings``: rules that it
-    breaks, where that does not forbid the run (``proven_plan.py``); ``digest``: SHA-256
-    (hex) of plan.json.
+    brokers that may get replicas; ``leader_racks`` and ``demoted`` as the options;
+    ``warnings``: rules that it breaks, where that does not forbid the run (``proven_plan.py``);
+    ``digest``: SHA-256 (hex) of plan.json.
     """
 
     directory: str
@@ -62,6 +62,7 @@ class ExecutionPlan:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     racks: Mapping[int, str | None] = field(default_factory=dict)
     leader_racks: tuple[LeaderRacks, ...] = ()
+    demoted: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     digest: str | None = None
 
@@ -97,7 +98,7 @@ class ExecutionPlan:
                 where, "waves/ and plan.json differ: run partage check for the details"
             )
         concurrency, batch = file.options.get("concurrency"), file.options.get("batch")
-        led = file.options.get("leader_racks")
+        led, demoted = (file.options.get(name) for name in ("leader_racks", "demote_broker"))
         plan = cls(
             directory=where,
             digest=digest,
@@ -112,6 +113,7 @@ class ExecutionPlan:
             changed_topics=frozenset(topic for topic, _ in changes),
             racks={broker.id: broker.rack for broker in file.brokers if broker.usable},
             leader_racks=tuple(map(LeaderRacks.of, led)) if isinstance(led, list) else (),
+            demoted=tuple(map(broker_id, demoted)) if isinstance(demoted, list) else (),
         ).with_topic_ids(file.id_of_topic)
         for path in replans(directory):
             plan = plan.with_replan(path)

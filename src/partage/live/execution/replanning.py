@@ -113,6 +113,13 @@ def _leader_racks(plan: ExecutionPlan, expected: Cluster) -> tuple[LeaderRacks, 
     return tuple(LeaderRacks(topic, own) for topic, own in left if own and topic in topics)
 
 
+def _demoted(plan: ExecutionPlan, usable: Collection[int]) -> list[int]:
+    """The plan's of the usable brokers, unless no other is left; none of a rollback."""
+    found = [broker for broker in plan.demoted if broker in usable]
+    forward = plan.direction is not Direction.ROLLBACK
+    return found if forward and len(found) < len(usable) else []
+
+
 def _problem(
     plan: ExecutionPlan,
     cluster: Snapshot,
@@ -146,6 +153,7 @@ def _problem(
     brokers = set(expected.broker_ids.tolist())
     options = PlanOptions(
         leader_racks=[str(one) for one in _leader_racks(plan, expected)],
+        demote_broker=_demoted(plan, brokers.difference(plan.excluded)),
         remove_broker=[broker for broker in plan.excluded if broker in brokers],
         concurrency=concurrency,
         batch=plan.batch,
