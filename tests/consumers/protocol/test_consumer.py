@@ -114,6 +114,18 @@ def test_closing_before_the_first_answer() -> None:
     assert network.callbacks("a") == []
 
 
+def test_a_new_member_that_closes_while_it_waits_leaves_the_group() -> None:
+    """In Kafka it knows its id before it waits (KIP-394), so it can leave."""
+    network = group(EAGER, "a", "b")
+    network.member("c")
+    network.step()
+    network.close("c")
+    network.run_until_stable()
+    assert sorted(network.coordinator.members) == ["a", "b"]
+    assert network.now < 4.0
+    network.check_stable()
+
+
 def test_with_eager_sticky_remembers_and_cooperative_sticky_does_not() -> None:
     """Sticky members send their last assignment in the user data. CooperativeStickyAssignor does
     not, and an eager member owns nothing when it joins."""

@@ -149,11 +149,11 @@ class SimulatedConsumer:
         During a rebalance its partitions are lost: other members may own them by the end."""
         here = self.generation >= 0 and self.phase is Phase.MEMBER
         self._give_up("revoked" if here else "lost", self.held)
-        member_id, self.phase, self._heartbeat_at = self.member_id, Phase.OUT, math.inf
-        self._waits_for = None
-        if self.instance_id is not None or not member_id:
+        joined = bool(self.member_id) or self.phase is Phase.JOINING
+        self.phase, self._heartbeat_at, self._waits_for = Phase.OUT, math.inf, None
+        if self.instance_id is not None or not joined:
             return []
-        return [Leave(self.client, member_id, None)]
+        return [Leave(self.client, self.member_id, None)]
 
     # -- called by the network
 

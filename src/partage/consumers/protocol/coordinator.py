@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from partage.consumers.java_order import java_order
@@ -465,6 +465,9 @@ class Coordinator:
         self._answers.append(Answer(request, error))
 
     def _leave(self, now: float, request: Leave) -> None:
+        if not request.member_id:
+            waiting = [key for key, one in self.members.items() if one.client == request.client]
+            request = replace(request, member_id=waiting[-1] if waiting else "")
         error = self._identity_error(request)
         self._answers.append(Answer(request, error))
         if error is None:

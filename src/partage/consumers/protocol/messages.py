@@ -112,7 +112,8 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class Leave:
-    """LeaveGroup."""
+    """LeaveGroup. ``member_id``: empty for a process whose first join is not answered yet; in Kafka
+    it knows its id before it waits for that answer (KIP-394)."""
 
     client: str
     member_id: str
