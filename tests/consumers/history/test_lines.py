@@ -51,6 +51,11 @@ def test_java_with_the_logger_at_the_end_and_a_static_member() -> None:
     assert added.partitions == (("t", 0), ("t", 1))
 
 
+def test_a_line_with_colours() -> None:
+    (subscribed,) = events(f"\x1b[32m{JAVA}\x1b[1;34mSubscribed to topic(s): t, u\x1b[0m")
+    assert (subscribed.group, subscribed.topics) == ("g", ("t", "u"))
+
+
 def test_java_settings() -> None:
     (settings,) = events(
         HEAD + "ConsumerConfig values: ",

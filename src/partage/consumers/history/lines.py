@@ -5,6 +5,7 @@ file."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from statistics import median_low
@@ -19,6 +20,8 @@ MARKERS = tuple(dict.fromkeys(marker for log in CLIENTS.values() for marker in l
 _MESSAGE = ("message", "msg")
 _TIME = ("@timestamp", "timestamp", "time", "asctime", "timeMillis")
 """Names of the two in the JSON of common loggers."""
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 _MIN_GAPS = 3
 """Heartbeat gaps in a row that are needed to derive the interval."""
@@ -62,7 +65,7 @@ def events_of(source: str, lines: Iterable[tuple[int, str]]) -> Iterator[Event |
     heartbeats: dict[tuple[str, str, str], _Heartbeats] = {}
     last: Event | None = None
     for number, raw in lines:
-        text = _unwrapped(raw.rstrip("\r\n"))
+        text = _COLOURS.sub("", _unwrapped(raw.rstrip("\r\n")))
         if when := parse_timestamp(text):
             last = Event(EventKind.SEEN, source, number, when.at, when.zoned, "")
         for log in logs:
