@@ -56,6 +56,31 @@ def test_a_line_with_colours() -> None:
     assert (subscribed.group, subscribed.topics) == ("g", ("t", "u"))
 
 
+@pytest.mark.parametrize("prefix", ["app-1  | ", "2026-01-02T03:04:05.678Z stdout F "])
+def test_java_with_a_prefix_on_every_line(prefix: str) -> None:
+    """As container logs have it, also on the further lines of a message."""
+    settings, held, confirmed = events(
+        prefix + HEAD + "ConsumerConfig values: ",
+        prefix + "\tclient.id = c",
+        prefix + "\tgroup.id = g",
+        prefix + "\tsession.timeout.ms = 45000",
+        prefix + JAVA + "Updating assignment with",
+        prefix + "\tAssigned partitions:                       [t-0, t-1]",
+        prefix + "\tCurrent owned partitions:                  [t-0]",
+        prefix + "\tAdded partitions (assigned - owned):       [t-1]",
+        prefix + "\tRevoked partitions (owned - assigned):     []",
+        prefix + JAVA + "Reconciling assignment with local epoch 3",
+        prefix + "\tMember:                                    m",
+        prefix + "\tAssigned partitions:                       [t-0]",
+        prefix + "\tCurrent owned partitions:                  [t-0, t-1]",
+        prefix + "\tAdded partitions (assigned - owned):       []",
+        prefix + "\tRevoked partitions (owned - assigned):     [t-1]",
+    )
+    assert (settings.group, settings.settings) == ("g", {"session_timeout": 45.0})
+    assert (held.owned, held.partitions) == ((("t", 0),), (("t", 0), ("t", 1)))
+    assert (confirmed.member, confirmed.partitions) == ("m", (("t", 0),))
+
+
 def test_java_settings() -> None:
     (settings,) = events(
         HEAD + "ConsumerConfig values: ",

@@ -80,13 +80,16 @@ _SUBSCRIPTION = re.compile(
     r"(?:^|\), )(?P<id>\S(?:(?!\), ).)*?)=Subscription\(topics=\[(?P<topics>[^][]*)\]"
     r"(?:(?:(?!\), ).)*?groupInstanceId=(?P<instance>[^,)]*))?"
 )
-_RECONCILING = re.compile(r"Reconciling assignment with local epoch (\S+)\n\s*Member:\s*(\S+)")
+_RECONCILING = re.compile(r"Reconciling assignment with local epoch (\S+)\n[^\n]*?Member:\s*(\S+)")
+_NEXT = r"(?:\n[^\n]*?)?"
+"""To the next line, which may have a prefix."""
+
 _UPDATE = FirstMatch(
     " assignment with",
     r"(?>.*?(?:now a|\bA)ssigned partitions:)"
-    r"(?>(?P<now>.*?)(?:compare with previously|Current) owned partitions:)"
-    r"(?>(?P<owned>.*?)(?:newly added partitions|Added partitions \([^:()]*\)):)"
-    r"(?>(?P<added>.*?)(?:revoked partitions|Revoked partitions \([^:()]*\)):)"
+    rf"(?>(?P<now>[^\n]*?){_NEXT}(?:compare with previously|Current) owned partitions:)"
+    rf"(?>(?P<owned>[^\n]*?){_NEXT}(?:newly added partitions|Added partitions \([^:()]*\)):)"
+    rf"(?>(?P<added>[^\n]*?){_NEXT}(?:revoked partitions|Revoked partitions \([^:()]*\)):)"
     r"(?P<revoked>[^\n]*)",
 )
 _PARTS = (
@@ -101,7 +104,8 @@ _PARTS = (
     "Revoked partitions (",
 )
 _SETTING = re.compile(
-    r"^\s*(client\.id|group\.(?:id|protocol)|session\.timeout\.ms|heartbeat\.interval\.ms) = (.*)"
+    r"(?<!\S)(client\.id|group\.(?:id|protocol)|session\.timeout\.ms|heartbeat\.interval\.ms)"
+    r" = (.*)"
 )
 _WORKERS = "lines of Kafka Connect workers are not read"
 _NO_DATE = "no date and time in a known layout"
@@ -154,7 +158,7 @@ class JavaLog:
             return
         head = "[Consumer " in text or "ConsumerConfig values" in text
         if not head and self._config is not None:
-            if setting := _SETTING.match(text):
+            if setting := _SETTING.search(text):
                 # Settings of a producer may follow: the first value of each name counts.
                 self._config.settings.setdefault(setting[1], setting[2].strip())
             return
