@@ -2,8 +2,8 @@
 
 Accepted are a date and a time of day (``2026-11-20 10:00:00,123``, with ``T``, ``.``, ``/``, with
 or without fractions, brackets and a time zone), and seconds or milliseconds since 1970, at the
-start of the line or as librdkafka writes them (``%7|1795242288.583|``). A time without a zone is
-taken as UTC: within one log only differences count.
+start of the line or, after any prefix, as librdkafka writes them (``%7|1795242288.583|``). A time
+without a zone is taken as UTC: within one log only differences count.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from datetime import UTC, datetime, timedelta
 
 MICROSECONDS = 1_000_000
 _HEAD = 120
-_EPOCH = re.compile(r"^(?:%\d\|)?\s*(\d{10})(?:[.,](\d{1,9}))?(?=[|\s\]])|^\s*(\d{13})(?=[|\s\]])")
+_EPOCH = re.compile(
+    r"(?:^|(?<!\S)%\d\|)\s*(\d{10})(?:[.,](\d{1,9}))?(?=[|\s\]])|^\s*(\d{13})(?=[|\s\]])"
+)
 _DATE = re.compile(
     r"(?<!\d)(\d{4})([-/])(\d\d)\2(\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
     r"\s?(Z|[+-]\d\d:?\d\d(?!\d))?"
