@@ -474,3 +474,19 @@ def test_heartbeats_of_one_moment_show_no_interval() -> None:
         {"b.log": [joined(1, "b-1", 1, client="b"), added(1, "t-1", client="b"), *[beat] * 6]}
     )
     assert "heartbeat_interval" not in history.settings
+
+
+def test_times_that_go_back_are_named() -> None:
+    lines = [
+        joined(3000, "m", 1),
+        added(3001, "t-0"),
+        joining(200),
+        joined(201, "m", 2),
+        added(202, "t-0"),
+    ]
+    assert [one for one in one_group({"c.log": lines}).unknown if "go back" in one] == [
+        "c.log: times go back by 47 min before line 3, 2026-01-01T10:03:20.000, as at the end of "
+        "summer time; the order of events and times without an owner are wrong: correct these "
+        "times, or leave out the lines before"
+    ]
+    assert not any("go back" in one for one in one_group({"c.log": lines[:2]}).unknown)

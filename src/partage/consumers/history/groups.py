@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from partage.consumers.history.events import HEARTBEATS_SEEN, Event, EventKind
 from partage.consumers.history.generations import Generations
 from partage.consumers.history.members import GroupEvents, members_of
-from partage.consumers.history.missing_information import missing_information
+from partage.consumers.history.missing_information import clocks_set_back, missing_information
 from partage.consumers.history.model import (
     SESSION_TIMEOUT,
     History,
@@ -125,6 +125,7 @@ def _history(group: str, events: Sequence[Event], alive_until: Mapping[str, int]
             *by_member.notes,
             *ownership.unknown,
             *overlaps,
+            *clocks_set_back(by_member),
             *_missing_owners(by_member, owners_known),
             *missing_information(
                 members.values(), generations, topics, guessed, session_timeout, settings, zones

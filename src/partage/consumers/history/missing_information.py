@@ -6,11 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain, islice, pairwise
 
 from partage.consumers.history.generations import Generations
-from partage.consumers.history.model import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, MemberSession
+from partage.consumers.history.members import GroupEvents
+from partage.consumers.history.model import (
+    HEARTBEAT_INTERVAL,
+    SESSION_TIMEOUT,
+    MemberSession,
+    seconds,
+)
+from partage.consumers.history.timestamps import format_timestamp
 from partage.consumers.protocol import COOPERATIVE
-from partage.units import listed
+from partage.units import duration, listed
 
 _MAX_NAMES = 8
+_SET_BACK = 600
+"""Seconds that a clock is set back at least; less may be a correction of the clock."""
 
 
 def missing_information(
@@ -48,6 +57,23 @@ def missing_information(
     if not generations.listed:
         found.append("generations: not in the logs (KIP-848 has none), so there are no rounds")
     return found + _generations(generations) + _zone(zones)
+
+
+def clocks_set_back(events: GroupEvents) -> list[str]:
+    """Where the times of a log go back, as at the end of summer time: a sentence for each log and
+    place."""
+    found: dict[str, None] = {}
+    for own in events.of.values():
+        lines = sorted((one.event for one in own), key=lambda event: (event.source, event.line))
+        for before, after in pairwise(lines):
+            if before.source == after.source and seconds(before.at - after.at) >= _SET_BACK:
+                found[
+                    f"{after.source}: times go back by {duration(seconds(before.at - after.at))} "
+                    f"before line {after.line}, {format_timestamp(after.at, after.zoned)}, as at "
+                    "the end of summer time; the order of events and times without an owner are "
+                    "wrong: correct these times, or leave out the lines before"
+                ] = None
+    return list(found)
 
 
 def _settings(session_timeout: float | None, settings: Mapping[str, float]) -> list[str]:
