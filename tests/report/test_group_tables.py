@@ -7,9 +7,10 @@ from importlib.resources import files
 
 import pytest
 
+from partage import Group, Member, assign
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
-from partage.report.group_tables import print_simulation
+from partage.report.group_tables import print_assignment, print_simulation
 from partage.report.printing import PrintableConsole
 from partage.report.result_page import PageConsole, Paragraph
 
@@ -67,6 +68,20 @@ def test_what_paused_ends_the_terminal_and_begins_the_page(
     lead = [block for block in page.cards[0].blocks if isinstance(block, Paragraph)]
     texts = ["".join(text for text, _ in block.pieces) for block in lead]
     assert all(map(str.startswith, texts, answer[1:]))
+
+
+def test_long_names_are_shown_whole_where_they_differ() -> None:
+    """The ids that a broker gives to members begin alike, and so do many topics' names."""
+    client, topic = "consumer-billing-service-1", "prod.billing.invoices.public.events.v1"
+    ids = [f"{client}-{n}6a695ad-68c2-4e09-88a2-759e3854e366" for n in range(2)]
+    group = Group({topic: 4}, [Member(one, [topic]) for one in ids])
+    out = io.StringIO()
+    print_assignment(assign(group, "range"), "range", PrintableConsole(file=out, width=80))
+    rows = out.getvalue().splitlines()[4:]
+    columns = ["".join(row[at:end].strip() for row in rows) for at, end in ((0, 30), (44, 80))]
+    assert "…" not in out.getvalue()
+    assert columns[0].startswith(f"{client}-06a695ad{client}-16a695ad")
+    assert columns[1].replace(" ", "") == f"{topic}0–1{topic}2–3"
 
 
 def printed(value: dict[str, object], assignor: str) -> list[str]:

@@ -18,7 +18,14 @@ from partage.consumers.simulation import SimulatedRound, Simulation
 from partage.group import Group
 from partage.printable import printable
 from partage.report import printing, units
-from partage.report.printing import clipped_at_a_word, lines_of, partitions, remark, some
+from partage.report.printing import (
+    clipped_at_a_word,
+    lines_of,
+    partitions,
+    remark,
+    short_names,
+    some,
+)
 from partage.report.timeline import MANY_LINES, print_timeline
 
 _MANY_MEMBERS = 40
@@ -35,9 +42,9 @@ def print_assignment(
     found: Assignment, assignor: str, console: Console, names: Mapping[str, str] | None = None
 ) -> None:
     """Print what each member keeps, gains and gives up, idle members, and warnings; ``names``:
-    shorter names of all members, by id."""
-    names = names or {member.id: member.id for member in found.group.members}
+    names of all members by id, by default short ones."""
     group = found.group
+    names = names or short_names([member.id for member in group.members])
     load = found.target_loads
     shape = f"{units.plural(group.partitions, 'partition')}, " + units.plural(
         len(group.members), "member"
@@ -362,5 +369,5 @@ def _table(*names: str) -> Table:
     table = printing.table()
     for name in names:
         right = name in ("load", "at", "generation")
-        table.add_column(name, justify="right" if right else "left", no_wrap=right)
+        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="fold")
     return table

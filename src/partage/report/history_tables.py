@@ -20,7 +20,7 @@ from partage.consumers.history.timestamps import format_timestamp
 from partage.consumers.protocol import CONSUMER, PROTOCOLS
 from partage.measured_loads.damaged import damaged_counted, damaged_line
 from partage.report import printing, units
-from partage.report.printing import clipped_at_a_word, lines_of, partitions
+from partage.report.printing import clipped_at_a_word, lines_of, partitions, short_names
 from partage.report.timeline import MANY_LINES, print_timeline
 
 Replays = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -29,7 +29,6 @@ Replays = Mapping[str, Mapping[str, Mapping[str, Any]]]
 _ENDED = {None: "still there", "left": "left"}
 _ROUNDS = 30
 _LONG = 44
-_SHORT = 8
 
 
 def print_history(
@@ -139,23 +138,8 @@ def _more(number: int, what: str, console: Console) -> None:
 
 
 def labels(history: History) -> dict[str, str]:
-    """Short, unique names of members: ids without Java's ``consumer-GROUP-`` and without the
-    coordinator's random suffix, or with a few characters of it where needed."""
-    common = f"consumer-{history.group}-"
-    stems = {member.id: _stem(member.id) for member in history.members}
-    found: dict[str, str] = {}
-    for identity, stem in stems.items():
-        shared = list(stems.values()).count(stem) > 1
-        name = f"{stem}-{identity[len(stem) + 1 :][:_SHORT]}" if shared else stem
-        found[identity] = name.removeprefix(common) or name
-    return found if len(set(found.values())) == len(found) else {one: one for one in stems}
-
-
-def _stem(member_id: str) -> str:
-    """``client-a`` of ``client-a-56a695ad-68c2-4e09-88a2-759e3854e366``."""
-    parts = member_id.rsplit("-", 5)
-    sizes = [len(part) for part in parts[1:]]
-    return parts[0] if sizes == [8, 4, 4, 4, 12] and parts[0] else member_id
+    """Short, unique names of members: without Java's ``consumer-GROUP-``, too."""
+    return short_names([one.id for one in history.members], f"consumer-{history.group}-")
 
 
 def _members(history: History, names: Mapping[str, str]) -> Table:

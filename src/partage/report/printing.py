@@ -6,6 +6,7 @@ terminal obeys its own styles only.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -23,6 +24,7 @@ from partage.units import listed
 
 _NAMES = 8
 _LINES = 8
+_SUFFIX = 8
 
 
 class PrintableConsole(Console):
@@ -165,6 +167,25 @@ def remark(text: str, console: Console) -> None:
 def some(names: Sequence[str], shown: int = _NAMES) -> str:
     """``a, b and 3 more``."""
     return listed([printable(name) for name in names[:shown]], shown, len(names))
+
+
+def short_names(members: Sequence[str], common: str = "") -> dict[str, str]:
+    """Short, unique names of members by id: ids without ``common`` at the start and without the
+    coordinator's random suffix, or with a few characters of it where needed."""
+    stems = {member: _stem(member) for member in members}
+    often = Counter(stems.values())
+    found: dict[str, str] = {}
+    for member, stem in stems.items():
+        name = f"{stem}-{member[len(stem) + 1 :][:_SUFFIX]}" if often[stem] > 1 else stem
+        found[member] = name.removeprefix(common) or name
+    return found if len(set(found.values())) == len(found) else {one: one for one in stems}
+
+
+def _stem(member_id: str) -> str:
+    """``client-a`` of ``client-a-56a695ad-68c2-4e09-88a2-759e3854e366``."""
+    parts = member_id.rsplit("-", 5)
+    sizes = [len(part) for part in parts[1:]]
+    return parts[0] if sizes == [8, 4, 4, 4, 12] and parts[0] else member_id
 
 
 def clipped(text: str, width: int) -> str:
