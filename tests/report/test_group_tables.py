@@ -91,6 +91,34 @@ def printed(value: dict[str, object], assignor: str) -> list[str]:
     return out.getvalue().splitlines()
 
 
+LONG = {
+    "topics": {"prod.billing.invoices.events": 2},
+    "members": [
+        {"id": f"consumer-billing-service-1-{n}6a695ad", "topics": ["prod.billing.invoices.events"]}
+        for n in range(2)
+    ],
+}
+
+
+def test_rounds_show_partitions_after_long_names() -> None:
+    lines = printed(LONG, "range")
+    for n in range(2):
+        expected = f"consumer-billing-service-1-{n}6a695ad: prod.billing.invoices.events {n}"
+        assert any(expected in line for line in lines)
+
+
+def test_the_timeline_shows_the_end_of_long_names() -> None:
+    found = simulate(Scenario.from_json({**LONG, "until": 200}), "range")
+    for by, labels in (
+        ("partition", ["prod.billing.in…-0", "prod.billing.in…-1"]),
+        ("member", ["consumer…-06a695ad", "consumer…-16a695ad"]),
+    ):
+        out = io.StringIO()
+        print_simulation(found, PrintableConsole(file=out, width=80), by)
+        lines = out.getvalue().splitlines()
+        assert [line[:18] for line in lines if line[:18] in labels] == labels
+
+
 def test_while_no_member_runs_partitions_pause() -> None:
     away = [{"id": "a", "topics": ["t"], "restarts": [{"at": 60, "back_at": 120}]}]
     lines = printed({"members": away}, "cooperative-sticky")

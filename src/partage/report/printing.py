@@ -25,6 +25,7 @@ from partage.units import listed
 _NAMES = 8
 _LINES = 8
 _SUFFIX = 8
+_LEAST = 50
 
 
 class PrintableConsole(Console):
@@ -223,14 +224,13 @@ def lines_of(
     names: Mapping[str, str] | None = None,
     what: str = "",
 ) -> str:
-    """A line per member with its partitions; ``names``: shorter names of members."""
-    lines = [
-        clipped_at_a_word(
-            f"{what}{printable((names or {}).get(member, member))}: {partitions(held[member])}",
-            width,
-        )
-        for member in sorted(held)
-    ]
+    """A line per member with its partitions, of which there is room for some after a long name;
+    ``names``: shorter names of members."""
+    lines = []
+    for member in sorted(held):
+        name = f"{what}{printable((names or {}).get(member, member))}: "
+        room = max(width - len(name), min(width, _LEAST))
+        lines.append(name + clipped_at_a_word(partitions(held[member]), room))
     if len(lines) > _NAMES:
         lines = [*lines[:_NAMES], f"and {len(lines) - _NAMES} more members"]
     return "\n".join(lines)

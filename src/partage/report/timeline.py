@@ -30,6 +30,8 @@ _SYMBOLS = string.digits + string.ascii_lowercase + string.ascii_uppercase
 _STYLES = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green")
 _BARS = "▁▂▃▄▅▆▇█"
 _LABEL = 18
+_END = 9
+"""Characters at the end of an id that are always shown."""
 _LEAST = 1e-9
 
 Key = TypeVar("Key")
@@ -42,8 +44,8 @@ def print_timeline(found: Simulation, console: Console, by: str = "partition") -
     width = max(console.width - _LABEL - 2, 20)
     until = found.scenario.until
     lines = list(_partitions(found, width) if by == "partition" else _members(found, width))
-    for label, cells in lines:
-        console.print(Text(_label(label)).append(cells), no_wrap=True, crop=True)
+    for label, end, cells in lines:
+        console.print(Text(_label(label, end)).append(cells), no_wrap=True, crop=True)
     if any(found.produce.values()):
         bars, most = _lag(found.lag.values(), until, width)
         console.print(Text(_label("lag")).append(bars, "dim"), no_wrap=True, crop=True)
@@ -70,7 +72,8 @@ def _picture(found: Simulation) -> str:
     return simulation_svg(found, "The owner of each partition", inline=True)
 
 
-def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
+def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, str, Text]]:
+    """Topic, ``-number`` and cells of each partition."""
     place = {actor.id: at for at, actor in enumerate(found.scenario.members)}
     cell = found.scenario.until / width
     of_partition = _grouped(found.spans, lambda span: span.partition)
@@ -95,10 +98,11 @@ def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
             else:
                 member = place[inside[-1].member]
                 text.append(_symbol(member), _style(member))
-        yield f"{topic}-{number}", text
+        yield topic, f"-{number}", text
 
 
-def _members(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
+def _members(found: Simulation, width: int) -> Iterable[tuple[str, str, Text]]:
+    """The id, in two parts, and cells of each member."""
     cell = found.scenario.until / width
     of_member = _grouped(found.spans, lambda span: span.member)
     for number, member in enumerate(found.scenario.members):
@@ -114,7 +118,7 @@ def _members(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
                 text.append(str(fewest) if fewest < 10 else "+", _style(number))
             else:
                 text.append(NO_OWNER)
-        yield member.id, text
+        yield member.id[:-_END], member.id[-_END:], text
 
 
 def _fewest(spans: Iterable[OwnershipSpan], start: float, end: float) -> int:
@@ -156,10 +160,12 @@ def _lag(curves: Iterable[LagCurve], until: float, width: int) -> tuple[str, flo
     return bars, float(most.max())
 
 
-def _label(text: str) -> str:
-    text = printable(text)
-    short = text if cell_len(text) <= _LABEL else set_cell_size(text, _LABEL - 1) + "…"
-    return set_cell_size(short, _LABEL) + "  "
+def _label(text: str, end: str = "") -> str:
+    """A name, its ``text`` cut where it is too long: names differ in their ``end``."""
+    text, end = printable(text), printable(end)
+    width = _LABEL - cell_len(end)
+    short = text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
+    return set_cell_size(short + end, _LABEL) + "  "
 
 
 def _symbol(at: int) -> str:
