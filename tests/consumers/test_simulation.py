@@ -279,8 +279,17 @@ def test_invalid_arguments() -> None:
     asking = {"group.protocol": "consumer", "group.remote.assignor": "partage"}
     with pytest.raises(InputError, match="partage: decides as uniform does with `mode` optimal"):
         simulate(scenario([{"id": "a", "config": asking}]))
-    with pytest.raises(InputError, match="assignor odd: expected one of"):
+    with pytest.raises(
+        InputError, match=r"^members: 'a': assignors: assignor odd: expected one of"
+    ):
         simulate(scenario([{"id": "a", "assignors": ["odd"]}]), "range")
+    odd = scenario([{"id": "a", "config": {"group.remote.assignor": "odd"}}])
+    with pytest.raises(
+        InputError, match=r"^members: 'a': config: group\.remote\.assignor: assignor"
+    ):
+        simulate(odd, protocol="consumer")
+    with pytest.raises(InputError, match=r"^assignor odd: protocol consumer needs one of"):
+        simulate(scenario([{"id": "a"}]), "odd", "consumer")
 
 
 def test_repr_and_tables_for_notebooks() -> None:

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -80,6 +81,9 @@ Held = dict[str, tuple[Partition, ...]]
 
 Weights = Mapping[str, Sequence[int]]
 """Whole numbers by topic and partition."""
+
+_REMOTE = "group.remote.assignor"
+"""In a consumer's configuration: what it asks the broker for."""
 
 
 @dataclass
@@ -373,12 +377,25 @@ def _check_heartbeats(scenario: Scenario) -> None:
 
 def _asking_broker(member: ScenarioMember, default: str) -> ScenarioMember:
     """A member of the consumer protocol with the broker's assignor that it asks for as its list."""
-    asked = member.config.get("group.remote.assignor", default)
-    refuse_own(asked)
-    if asked not in ("uniform", "range"):
-        problem = "protocol consumer needs one of uniform, range"
-        raise InputError(f"assignor {shown(asked)}", problem)
+    asked = member.config.get(_REMOTE)
+    with _named_by(member, None if asked is None else f"config: {_REMOTE}"):
+        asked = default if asked is None else asked
+        refuse_own(asked)
+        if asked not in ("uniform", "range"):
+            problem = "protocol consumer needs one of uniform, range"
+            raise InputError(f"assignor {shown(asked)}", problem)
     return replace(member, assignors=(assignor_name(asked),))
+
+
+@contextmanager
+def _named_by(member: ScenarioMember, key: str | None) -> Iterator[None]:
+    """Name the member and its ``key`` in an error about an assignor, unless it is None."""
+    try:
+        yield
+    except InputError as error:
+        if key is None:
+            raise
+        raise InputError(f"members: {member.id!r}: {key}", str(error)) from None
 
 
 def _classic(scenario: Scenario) -> Coordinator:
@@ -411,6 +428,9 @@ def _with_assignors(scenario: Scenario, default: Sequence[str]) -> Scenario:
         if "share" in names:
             problem = "share groups are not simulated: name another, or use assign"
             raise InputError("assignor share", problem)
+        with _named_by(member, "assignors"):
+            for name in member.assignors:
+                find_assignor(name)
         members.append(replace(member, assignors=names))
     return replace(scenario, members=tuple(members))
 
