@@ -91,6 +91,13 @@ def printed(value: dict[str, object], assignor: str) -> list[str]:
     return out.getvalue().splitlines()
 
 
+def test_one_member_per_partition() -> None:
+    found = assign(Group({"t": 2}, [Member("a", ["t"]), Member("b", ["t"])]), "share")
+    out = io.StringIO()
+    print_assignment(found, "share", PrintableConsole(file=out, width=80))
+    assert out.getvalue().splitlines()[0].endswith(", 1 member per partition")
+
+
 LONG = {
     "topics": {"prod.billing.invoices.events": 2},
     "members": [

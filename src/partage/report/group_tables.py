@@ -51,7 +51,10 @@ def print_assignment(
     )
     moves = units.plural(found.moves, "move")
     if isinstance(found, SharedAssignment):
-        moves += f", {units.span(found.sharers_span)} members per partition"
+        one = set(found.sharers_span) == {1}
+        moves += (
+            f", {units.span(found.sharers_span)} {'member' if one else 'members'} per partition"
+        )
     spread = units.span([int(load.min()), int(load.max())])
     console.print(Text(f"{assignor}: {shape}, loads {spread}, {moves}", style="bold"))
     order = np.arange(len(group.members))
