@@ -285,6 +285,29 @@ def test_bad_csv_is_kept_with_its_reason(spark: Any, records: Any, tmp_path: Pat
     assert len(_good(spark, str(path))) == len(records) + 1
 
 
+@pytest.mark.parametrize(
+    ("name", "header", "line"),
+    [
+        ("r.jsonl", b"", b'{"topic":"t","partition":0,"offset":0,"timestamp":1,"key":"%b",'),
+        ("r.csv", b"topic,partition,offset,timestamp,key,value_bytes\n", b"t,0,0,1,%b,"),
+    ],
+    ids=["JSON", "CSV"],
+)
+def test_lines_that_are_not_utf8_are_rejected(
+    spark: Any, tmp_path: Path, name: str, header: bytes, line: bytes
+) -> None:
+    """Two keys that differ in such bytes do not become one."""
+    end = b'"value_bytes":1}\n' if name == "r.jsonl" else b"1\n"
+    keys = [b"\xe8", b"\xe9", "\N{LATIN SMALL LETTER E WITH ACUTE}".encode()]
+    (tmp_path / name).write_bytes(header + b"".join(line % key + end for key in keys))
+    bad = _bad(spark, str(tmp_path / name))
+    row = (line % "\N{REPLACEMENT CHARACTER}".encode() + end).decode().rstrip()
+    assert bad == [(row, "line is not UTF-8")] * 2
+    rejected = read_records(spark, [str(tmp_path / name)]).where("not valid")
+    assert rejected.select("row").toArrow()["row"].to_pylist() == [row] * 2
+    assert [key for *_, key, _ in _good(spark, str(tmp_path / name))] == [keys[2]]
+
+
 def test_bad_parquet_rows_are_kept_as_json(spark: Any, tmp_path: Path) -> None:
     table = pa.table(
         {

@@ -74,10 +74,8 @@ def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
     }
     record = sf.from_csv("line", schema, options)
     rows = files.distributed(lines).withColumn("record", record)
-    broken = sf.when(
-        sf.col(f"record.{_BROKEN}").isNotNull(),
-        sf.lit(f"line does not have the header's {len(names)} fields"),
-    )
+    fields_differ = sf.lit(f"line does not have the header's {len(names)} fields")
+    broken = sf.coalesce("broken", sf.when(sf.col(f"record.{_BROKEN}").isNotNull(), fields_differ))
     known = files.known(names)
     wanted = [sf.col(f"record._{names.index(known[name])}").alias(name) for name in known]
     typed = rows.select("line", "source", broken.alias("broken"), *wanted)

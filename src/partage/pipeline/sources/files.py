@@ -116,11 +116,13 @@ class Files:
         }
 
     def lines(self, spark: SparkSession) -> DataFrame:
-        """Text files as ``line``, ``source``, ``file`` (its URL-quoted name) and ``start``, without
-        blank lines."""
+        """Text files as ``line``, ``broken`` (the reason, if it is not UTF-8), ``source``, ``file``
+        (its URL-quoted name) and ``start``, without blank lines."""
         frame = self.reader(spark).text(self.pattern)
         return frame.select(
-            sf.col("value").alias("line"),
+            # Parsers would replace invalid bytes, and so make one key of several.
+            sf.make_valid_utf8("value").alias("line"),
+            sf.when(~sf.is_valid_utf8("value"), sf.lit("line is not UTF-8")).alias("broken"),
             self.origin().alias("source"),
             sf.col("_metadata.file_path").alias("file"),
             sf.col("_metadata.file_block_start").alias("start"),

@@ -67,9 +67,8 @@ def read(spark: SparkSession, files: Files) -> list[DataFrame]:
         .withColumn("parsed", parsed)
         .withColumn("record", sf.get("parsed", sf.lit(0)))
     )
-    broken = sf.when(
-        sf.col("record").isNull() | (sf.size("parsed") != 1), sf.lit("line is not one JSON object")
-    )
+    not_one = sf.col("record").isNull() | (sf.size("parsed") != 1)
+    broken = sf.coalesce("broken", sf.when(not_one, sf.lit("line is not one JSON object")))
     named = (column.alias(name) for name, column in more.items())
     read = (
         _value(heads[theirs], theirs.removeprefix(heads[theirs])).alias(name)
