@@ -197,11 +197,18 @@ class RowType:
 def text(name: str, longest: int = TOPIC_LENGTH) -> Field:
     """Non-empty text."""
 
+    def read(rows: DataFrame, taken: str) -> list[Column]:
+        value = sf.col(taken).cast("string")
+        if isinstance(rows.schema[taken].dataType, st.BinaryType):
+            value = sf.try_validate_utf8(value)
+        return [value.alias(f"_{name}")]
+
     def faults(taken: str) -> list[Fault]:
         value = sf.col(f"_{name}")
         # a text has at least as many bytes, which are known, as characters, which Spark counts
         too_long = (sf.octet_length(value) > longest) & (sf.length(value) > longest)
         return [
+            Fault(value.isNull() & sf.col(taken).isNotNull(), sf.lit(f"{taken} is not UTF-8")),
             Fault(value.isNull() | (value == ""), sf.lit(f"{taken} is missing")),
             Fault(too_long, sf.lit(f"{taken} is longer than {longest} characters")),
         ]
@@ -210,7 +217,7 @@ def text(name: str, longest: int = TOPIC_LENGTH) -> Field:
         name,
         "string",
         {name: TEXT},
-        lambda _, taken: [sf.col(taken).cast("string").alias(f"_{name}")],
+        read,
         faults,
     )
 

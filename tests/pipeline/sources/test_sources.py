@@ -329,6 +329,16 @@ def test_bad_parquet_rows_are_kept_as_json(spark: Any, tmp_path: Path) -> None:
     assert len(_good(spark, str(tmp_path / "r.parquet"))) == 1
 
 
+def test_a_topic_whose_bytes_are_not_utf8_is_rejected(spark: Any, tmp_path: Path) -> None:
+    columns: dict[str, Any] = {name: [1, 1] for name in NAMES}
+    columns |= {"topic": [b"\xff", "\N{LATIN SMALL LETTER E WITH ACUTE}".encode()]}
+    pq.write_table(pa.table(columns | {"key": [b"k"] * 2}), tmp_path / "r.parquet")
+    assert [reason for _, reason in _bad(spark, str(tmp_path / "r.parquet"))] == [
+        "topic is not UTF-8"
+    ]
+    assert len(_good(spark, str(tmp_path / "r.parquet"))) == 1
+
+
 # ---------------------------------------------------------------------- units and names
 
 
