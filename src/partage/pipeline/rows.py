@@ -153,7 +153,11 @@ class RowType:
         for field, names in taken.items():
             for name in names:
                 found = rows.schema[name].dataType
-                if not isinstance(found, (*field.takes[name], st.NullType)):
+                if isinstance(found, (*field.takes[name], st.NullType)):
+                    continue
+                if _has_nothing(rows, name):
+                    rows = rows.withColumn(name, sf.lit(None).cast("string"))
+                else:
                     names_of = dict.fromkeys(_TYPE_NAMES[kind] for kind in field.takes[name])
                     problem = f"column {name} has type {found.simpleString()[:60]}"
                     raise InputError(where, f"{problem}, expected {' or '.join(names_of)}")
@@ -289,6 +293,14 @@ def as_whole(rows: DataFrame, name: str) -> Column:
     if isinstance(rows.schema[name].dataType, st.StringType):
         return sf.coalesce(column.try_cast("bigint"), number)
     return number
+
+
+def _has_nothing(rows: DataFrame, name: str) -> bool:
+    """Whether all values of a column are null. Only integers are looked at: pandas and pyarrow
+    write such a column to Parquet as one of integers."""
+    if not isinstance(rows.schema[name].dataType, st.IntegerType):
+        return False
+    return bool(rows.where(sf.col(name).isNotNull()).isEmpty())
 
 
 def _are_seconds(rows: DataFrame, name: str) -> Column:

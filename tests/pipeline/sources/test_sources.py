@@ -438,6 +438,17 @@ def test_a_key_that_is_a_number_has_no_bytes(spark: Any, tmp_path: Path) -> None
     assert message.endswith("column key has type bigint, expected string or binary")
 
 
+def test_a_column_of_nothing_but_nulls_has_any_type(spark: Any, tmp_path: Path) -> None:
+    """pandas and pyarrow write it to Parquet as integers."""
+    columns: dict[str, Any] = {name: [1, 1] for name in NAMES} | {"topic": ["t", "t"]}
+    pq.write_table(pa.table(columns | {"key": [b"k", None]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table(columns | {"key": pa.nulls(2)}), tmp_path / "2.parquet")
+    keys = [key for *_, key, _ in _good(spark, str(tmp_path / "2.parquet"))]
+    assert keys == [None, None]
+    rows = read_records(spark, [str(tmp_path)]).transform(accepted)
+    assert [rows.where("key is null").count(), rows.count()] == [3, 4]
+
+
 def test_names_with_a_colon(spark: Any, records: Any, tmp_path: Path, write_lines: Write) -> None:
     write_lines("in/a.jsonl", *records)
     write_lines("in/no:on/b.jsonl", *records)
