@@ -71,6 +71,8 @@ def test_by_hand(serializer: str, text: str, expected: str) -> None:
         ("long", "9" * 5000, "a whole number"),
         ("short", "32768", "-2^15"),
         ("float", "1e39", "a number within the type's range"),
+        ("float", "1e400", "a number within the type's range"),
+        ("double", "-1e309", "a number within the type's range"),
         ("double", "nan", "a number"),
         ("double", "", "a number"),
         ("boolean", "True", "true or false"),

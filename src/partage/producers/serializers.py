@@ -8,6 +8,7 @@ the UUID. ``hex`` and ``base64`` are bytes that have been serialized already.
 from __future__ import annotations
 
 import base64
+import math
 import re
 import struct
 from collections.abc import Callable, Iterable
@@ -36,7 +37,7 @@ def _whole(bits: int) -> Callable[[str], bytes]:
 def _decimal(layout: str) -> Callable[[str], bytes]:
     def write(text: str) -> bytes:
         try:
-            if _DECIMAL.fullmatch(text):
+            if _DECIMAL.fullmatch(text) and math.isfinite(float(text)):
                 return struct.pack(layout, float(text))
         except (OverflowError, ValueError):
             pass
