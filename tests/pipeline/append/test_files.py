@@ -122,6 +122,13 @@ def test_killed_while_it_writes_it_counts_nothing_twice(spark: Any, tmp_path: Pa
     assert_measured_once(out, profile_tables(spark, [str(folder)]))
 
 
+def test_records_outside_the_period_are_not_called_rejected(spark: Any, tmp_path: Path) -> None:
+    put(tmp_path, "1.jsonl", drawn(random.Random(5), 3), "nonsense")
+    later = Period(NOON * 1000 + 10**9, None)
+    with pytest.raises(InputError, match=r"no records: none from 20\d\d-"):
+        append_profile(spark, [str(tmp_path / "1.jsonl")], tmp_path / "out", period=later)
+
+
 @pytest.mark.long
 def test_it_grows_by_what_is_new(spark: Any, tmp_path: Path) -> None:
     folder, out, rng = tmp_path / "records", tmp_path / "profile", random.Random(5)

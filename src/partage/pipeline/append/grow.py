@@ -174,9 +174,11 @@ def append_profile(
             sink.opened(spark) as tables,
         ):
             if not (before.about or found.about["totals"]["records"]):
-                why = (
-                    "all rows are rejected" if found.about["totals"]["rejected"] else "it is empty"
-                )
+                why = "it is empty"
+                if found.about["outside"]:
+                    why = f"none {period}"
+                elif found.about["totals"]["rejected"]:
+                    why = "all rows are rejected"
                 raise InputError(named[0], f"no records: {why}")
             grown = _grown(spark, found, before, cached, window, top, period)
             for name, frame in grown.items():
