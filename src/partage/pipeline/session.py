@@ -611,4 +611,5 @@ def _one_line(text: str) -> str:
     line = re.sub(r"^:?\s*(?:[\w$]+\.)+[\w$]+:\s*", "", line)
     line = re.sub(r"^\[[A-Z_.0-9]+\]\s*", "", line)
     line = re.sub(r"\s*SQLSTATE: \w+;?$", "", line)
-    return line[:300]
+    # partage's own messages name options in backquotes
+    return line.replace("`.`", ".").replace("`", "'")[:300]

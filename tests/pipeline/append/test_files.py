@@ -171,7 +171,7 @@ def test_it_grows_by_what_is_new(spark: Any, tmp_path: Path) -> None:
         append_profile(spark, [str(folder)], out, **how | {"window": 60})
     with pytest.raises(InputError, match="once: was not written with `append`: measure again"):
         append_profile(spark, [str(folder)], tmp_path / "once", **how)
-    with pytest.raises(InputError, match="table t: The table or view `t` cannot be found"):
+    with pytest.raises(InputError, match="table t: The table or view 't' cannot be found"):
         append_profile(spark, ["table:t?key=x"], tmp_path / "other")
     with pytest.raises(InputError, match="`append`: needs `read_offsets` for Kafka"):
         append_profile(spark, ["kafka://h:1/t"], tmp_path / "other")

@@ -604,7 +604,7 @@ def test_a_frame_with_other_names_of_columns(spark: Any, records: Any, tmp_path:
         read_records(frame, key="payload.id", offset="`the.offset`")
     with pytest.raises(InputError, match="table of_the_test: key=no: no such column"):
         _good(spark, Table("of_the_test", columns | {"key": "no"}).url)
-    assert "table no_such_table: The table or view `no_such_table` cannot be found" in _refused(
+    assert "table no_such_table: The table or view 'no_such_table' cannot be found" in _refused(
         spark, Table("no_such_table").url
     )
 
