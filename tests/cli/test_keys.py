@@ -155,4 +155,4 @@ def test_files_without_records(run: Run, spark: Any, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text(f"{header}\n{row.replace('t,0', 't,x')}\n")
     ended = run("keys", str(tmp_path / "bad.csv"), "--partitions", "3", "--json")
     assert (ended.code, ended.out) == (2, "")
-    assert "all 1 rows are rejected, one because partition is not an integer" in ended.err
+    assert "no records: 1 row is rejected, one because partition is not an integer" in ended.err

@@ -235,7 +235,7 @@ def test_only_records_in_the_period_count(
     # over the hour asked for, not over the time that the topic has records
     assert profile.bytes_per_second.tolist() == [21 / 3600, 158 / 3600, 1004 / 3600]
     with pytest.raises(
-        InputError, match=r"^window: 7200 seconds: must not be longer than the 3600 s"
+        InputError, match=r"^window: 7200 s: must not be longer than the period of 3600 s, "
     ):
         profile_tables(spark, [path], window=7200, period=period)
     days = Period.of("2026-01-02", "2026-01-03")

@@ -163,7 +163,8 @@ def _why_none(records: DataFrame) -> str:
     row = bad.toArrow().to_pylist()[0]
     if not row["rows"]:
         return "no records: the input is empty"
-    return f"no records: all {row['rows']} rows are rejected, one because {row['reason']}"
+    rows = plural(row["rows"], "row is", "rows are")
+    return f"no records: {rows} rejected, one because {row['reason']}"
 
 
 def _facts(topic: str, loads: Rows, spread: Rows, known: Mapping[str, int]) -> TopicCounts:

@@ -44,7 +44,7 @@ from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources import AS_THEY_ARE, Keep, Reading, read_rows
 from partage.pipeline.sources.tables import pinned, shown_as
 from partage.redaction import redacted
-from partage.units import MAX_COUNT
+from partage.units import MAX_COUNT, plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -398,7 +398,7 @@ def check_options(window: int, top: int, period: Period) -> None:
         if window > length:
             raise InputError(
                 "window",
-                f"{window} seconds: must not be longer than the {length:g} seconds {period}",
+                f"{window} s: must not be longer than the period of {length:g} s, {period}",
             )
 
 
@@ -436,4 +436,5 @@ def _why_none(rows: DataFrame) -> str:
     first = bad.head()
     if first is None:
         return "the input is empty"
-    return f"all {bad.count()} rows are rejected, the first because {first[0]}"
+    rows = plural(bad.count(), "row is", "rows are")
+    return f"{rows} rejected, the first because {first[0]}"

@@ -501,7 +501,7 @@ def test_missing_empty_and_damaged_files(spark: Any, tmp_path: Path, write_lines
         write_lines("empty.jsonl"): "no records: the input is empty",
         write_lines("empty.csv"): "is empty",
         good: "no records: the input is empty",
-        write_lines("bad.jsonl", "x", "y"): "no records: all 2 rows are rejected",
+        write_lines("bad.jsonl", "x", "y"): "no records: 2 rows are rejected",
         write_lines("r.txt", "x"): "no file of a known format",
         write_lines("twice.csv", header + ",key"): "column key occurs twice",
     }
