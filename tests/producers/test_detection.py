@@ -115,6 +115,26 @@ def test_growth_has_its_moment() -> None:
     assert step["last_before"] < "2023-11-14T22:46:40Z" <= step["at"] < "2023-11-14T22:47:10Z"
 
 
+class AbsoluteClient(Client):
+    """It takes the absolute value of murmur2 where Kafka clears the sign."""
+
+    def place(self, key: bytes | None) -> int:
+        number = raw("murmur2", key or b"")
+        negative = raw("crc32", key or b"") % 2
+        return (2**31 - number if negative else number) % self.partitions
+
+
+@pytest.mark.parametrize("partitions", [8, 12, 30])
+def test_a_variant_of_a_hash_is_not_taken_for_growth(partitions: int) -> None:
+    """Its remainders agree with those of murmur2 modulo common divisors."""
+    draw = random.Random(partitions)
+    client = AbsoluteClient(None, partitions, in_turn(partitions))
+    found = detected(write(keys_of(draw, 8000, 4000), client))
+    assert found.evidence["unexplained"]["placements"] > 0
+    assert found.evidence["grew"] == []
+    assert "grew" not in found.reason
+
+
 def test_a_number_of_partitions_that_is_known_is_not_doubted() -> None:
     records = TOPICS["last-not-hit"].records
     for known in (None, 40):

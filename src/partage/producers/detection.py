@@ -239,10 +239,14 @@ def _share_left(groups: PlacementGroups, chosen: Sequence[int], rest: Bools) -> 
 
 def _growth(groups: PlacementGroups, chosen: Sequence[int], rest: Bools) -> list[dict[str, Any]]:
     """Increases of the partition count under one hash: the last record that only the earlier rule
-    explains, and the first that only the later one does."""
+    explains, and the first that only the later one does.
+
+    None where many records follow no rule: a partitioner that is a variant of a hash, such as one
+    that takes the absolute value of negative numbers, agrees with it modulo other counts, too."""
+    if _share_left(groups, chosen, rest):
+        return []
     steps = []
     sure = groups.fits[:, list(chosen)].sum(axis=1) == 1
-    sure &= _share_left(groups, chosen, rest) == 0
     for name, own in _by_hash(groups, chosen).items():
         for before, after in pairwise(sorted(own, key=lambda at: groups.rules[at].partitions)):
             steps.append(
