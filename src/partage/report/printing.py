@@ -224,7 +224,7 @@ def lines_of(
     names: Mapping[str, str] | None = None,
     what: str = "",
 ) -> str:
-    """A line per member with its partitions, of which there is room for some after a long name;
+    """A line per member with its partitions, of which some are shown after a long name, too;
     ``names``: shorter names of members."""
     lines = []
     for member in sorted(held):
