@@ -67,14 +67,16 @@ def topics(run: Run, pattern: str) -> str:
 
 def log(run: Run, partition: int) -> str:
     head = "[2026-01-01 00:00:00,000] INFO [Consumer clientId=c, groupId=g] "
-    (one, *_) = events_of("a.log", [(1, f"{head}Adding newly assigned partitions: t-{partition}")])
+    (one, *_) = events_of(
+        [("a.log", [(1, f"{head}Adding newly assigned partitions: t-{partition}")])]
+    )
     return "" if isinstance(one, Event) else one.reason
 
 
 def generation(run: Run, number: int) -> str:
     head = "[2026-01-01 00:00:00,000] INFO [Consumer clientId=c, groupId=g] "
     (one, *_) = events_of(
-        "a.log", [(1, f"{head}Successfully joined group with generation {number}")]
+        [("a.log", [(1, f"{head}Successfully joined group with generation {number}")])]
     )
     return "" if isinstance(one, Event) else one.reason
 

@@ -26,7 +26,7 @@ def history(*paths: str, without: str = "nothing") -> History:
     for path in paths:
         lines = enumerate((LOGS / path).read_text(encoding="utf-8").splitlines(), 1)
         kept = ((number, line) for number, line in lines if without not in line)
-        found += [one for one in events_of(path, kept) if isinstance(one, Event)]
+        found += [one for one in events_of([(path, kept)]) if isinstance(one, Event)]
     (one,) = histories(found).values()
     return one
 
@@ -150,7 +150,8 @@ def test_names_in_logs_are_shown_and_not_obeyed() -> None:
         for name in ("consumer-cg_logi_kafka_test_1-1", "cg_logi_kafka_test_1"):
             text = text.replace(name, f"{name}[red]\x1b[2J\u202e\x9b")
         lines = enumerate(text.split("\n"), 1)
-        found += [one for one in events_of(f"\x1b]0;{path}", lines) if isinstance(one, Event)]
+        log = [(f"\x1b]0;{path}", lines)]
+        found += [one for one in events_of(log) if isinstance(one, Event)]
     out = io.StringIO()
     for one in histories(found).values():
         print_history(one, {}, PrintableConsole(file=out, width=100))

@@ -6,10 +6,21 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from partage.consumers.history import Event, History, Rejected, events_of, histories
+from partage.consumers.history import (
+    Event,
+    History,
+    LogFile,
+    Rejected,
+    events_of,
+    histories,
+    plain_text,
+    unrotated,
+)
+from partage.consumers.history.timestamps import parse_timestamp
 
 RECORDED = Path(__file__).parents[2] / "data" / "logs"
 KIP_429 = Path(str(files("partage") / "data" / "groups" / "logs" / "kip-429"))
@@ -26,9 +37,23 @@ def text_of(path: Path) -> list[str]:
 
 def read(logs: dict[str, Sequence[str]]) -> tuple[dict[str, History], list[Rejected]]:
     """Lines by file name → the histories by group, and the rejected lines."""
-    found = [one for name, lines in logs.items() for one in events_of(name, enumerate(lines, 1))]
+    found = [one for files in files_of(logs) for one in events_of(files)]
     rejected = [one for one in found if isinstance(one, Rejected)]
     return histories(one for one in found if isinstance(one, Event)), rejected
+
+
+def files_of(logs: dict[str, Sequence[str]]) -> list[list[LogFile]]:
+    """The files of each log in the order of their first times; of files with equal times the longer
+    name is older."""
+
+    def order(name: str) -> tuple[int, int]:
+        times = (parse_timestamp(plain_text(line)) for line in logs[name])
+        return next((when.at for when in times if when is not None), 0), -len(name)
+
+    by_log: dict[str, list[LogFile]] = {}
+    for name in sorted(sorted(logs, reverse=True), key=order):
+        by_log.setdefault(unrotated(name), []).append((name, enumerate(logs[name], 1)))
+    return list(by_log.values())
 
 
 def one_group(logs: dict[str, Sequence[str]]) -> History:
@@ -65,6 +90,16 @@ class Happened:
 
     settled: list[dict[str, list[int]]]
     stays: list[Stay]
+
+
+def rotated(name: str, lines: Sequence[str], cuts: Sequence[int]) -> dict[str, Sequence[str]]:
+    """A log as rotated files that end before these lines."""
+    bounds = [0, *cuts, len(lines)]
+    ages = range(len(cuts), -1, -1)
+    return {
+        f"{name}.{age}" if age else name: lines[begin:end]
+        for age, (begin, end) in zip(ages, pairwise(bounds), strict=True)
+    }
 
 
 def happened(case: str) -> Happened:

@@ -48,5 +48,5 @@ def test_a_part_of_a_line_that_repeats(seed: int) -> None:
     part = line[begin:end] or " "
     rest = chance.choice(("", line[end:]))
     text = line[:end] + part * (LENGTH // len(part)) + rest
-    case = bounded.function(lambda: list(events_of("a.log", [(1, text)])))
+    case = bounded.function(lambda: list(events_of([("a.log", [(1, text)])])))
     assert bounded.run(case).fault() is None, (part, line)

@@ -490,3 +490,6 @@ def test_times_that_go_back_are_named() -> None:
         "times, or leave out the lines before"
     ]
     assert not any("go back" in one for one in one_group({"c.log": lines[:2]}).unknown)
+    cut = {"c.log.1": [joining(100), *lines[:2]], "c.log": lines[2:]}
+    (note,) = [one for one in one_group(cut).unknown if "go back" in one]
+    assert note.startswith("c.log: times go back by 47 min before line 1, ")

@@ -115,7 +115,7 @@ def reconciled(*lines: str) -> list[Event]:
         "\tRevoked partitions (owned - assigned):     [t-0]",
     ]
     shown = [head + lines[0], *lines[1:2], *lists, "", *(head + line for line in lines[2:])]
-    found = list(events_of("log", enumerate(shown, 1)))
+    found = list(events_of([("log", enumerate(shown, 1))]))
     return [one for one in found if isinstance(one, Event) and one.kind is not EventKind.SEEN]
 
 
@@ -147,18 +147,13 @@ def test_a_fenced_member_has_lost_its_partitions(state: str) -> None:
 
 def test_kafka_3_7_names_topics_with_their_ids() -> None:
     head = "2026-01-02 03:04:05,678 INFO [Consumer clientId=c, groupId=g] "
-    (held, _) = events_of(
-        "log",
-        enumerate(
-            [
-                head + "Updating assignment with",
-                "\tAssigned partitions:                       [KpXh1QYqQjOLLXlqO3bFmQ:t-1]",
-                "\tCurrent owned partitions:                  []",
-                "\tAdded partitions (assigned - owned):       [t-1]",
-                "\tRevoked partitions (owned - assigned):     []",
-            ],
-            1,
-        ),
-    )
+    lines = [
+        head + "Updating assignment with",
+        "\tAssigned partitions:                       [KpXh1QYqQjOLLXlqO3bFmQ:t-1]",
+        "\tCurrent owned partitions:                  []",
+        "\tAdded partitions (assigned - owned):       [t-1]",
+        "\tRevoked partitions (owned - assigned):     []",
+    ]
+    (held, _) = events_of([("log", enumerate(lines, 1))])
     assert isinstance(held, Event)
     assert held.partitions == (("t", 1),)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -15,7 +16,7 @@ import pytest
 
 from partage.consumers.history import History
 from partage.consumers.history.replay import scenario_of
-from partage.consumers.history.timestamps import MICROSECONDS, parse_timestamp
+from partage.consumers.history.timestamps import MICROSECONDS, format_timestamp, parse_timestamp
 from tests.consumers.history.history_logs import (
     CASES,
     Partition,
@@ -25,6 +26,7 @@ from tests.consumers.history.history_logs import (
     one_group,
     read,
     recorded,
+    rotated,
 )
 
 NEAR = 0.2
@@ -155,14 +157,40 @@ def test_all_members_in_one_file(case: str) -> None:
     same(one_group({"all.log": merged}), happened(case).stays)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_rotated_files_are_one(case: str) -> None:
-    logs = recorded(case)
-    cut = {}
-    for name, lines in logs.items():
-        at = middle(lines)
-        cut |= {f"{name}.1": lines[:at], name: lines[at:]}
-    assert one_group(cut).owned == one_group(logs).owned
+def test_rotated_files_are_one_log(history: History, case: str) -> None:
+    """Wherever a file ends, also within a message of several lines."""
+    chance = random.Random(case)
+    for _ in range(5):
+        cut = {}
+        for name, lines in recorded(case).items():
+            cut |= rotated(name, lines, cuts_of(lines, chance))
+        assert without_ages(one_group(cut)) == without_ages(history)
+
+
+def cuts_of(lines: Sequence[str], chance: random.Random) -> list[int]:
+    """Random cuts, with a time in every file."""
+    while True:
+        cuts = sorted(chance.sample(range(1, len(lines)), 3))
+        bounds = pairwise([0, *cuts, len(lines)])
+        if all(any(map(parse_timestamp, lines[begin:end])) for begin, end in bounds):
+            return cuts
+
+
+def without_ages(history: History) -> str:
+    return re.sub(r"\.log\.\d+", ".log", json.dumps(history.to_json()))
+
+
+def test_the_last_line_of_a_rotated_log_shows_that_its_only_consumer_is_alive() -> None:
+    """It is in a file without a line of the consumer."""
+    logs = recorded("java-eager-whole")
+    *_, last = filter(None, map(parse_timestamp, logs["c.log"]))
+    later = format_timestamp(last.at + MICROSECONDS, zoned=False)
+    logs["c.log"] = [*logs["c.log"], f"{later} INFO a line of the application"]
+    cut = logs | rotated("c.log", logs["c.log"], [len(logs["c.log"]) - 1])
+    assert len(cut) == len(logs) + 1
+    whole = without_ages(one_group(logs))
+    assert without_ages(one_group(cut)) == whole
+    assert whole != without_ages(one_group(recorded("java-eager-whole")))
 
 
 def test_a_member_with_two_logs() -> None:

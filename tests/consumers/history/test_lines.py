@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from partage.consumers.history import Event, Rejected, events_of
 from partage.consumers.history.events import EventKind
+from tests.consumers.history.history_logs import RECORDED, text_of
 
 HEAD = "2026-01-02 03:04:05,678 INFO "
 JAVA = HEAD + "[Consumer clientId=c, groupId=g] "
 PYTHON = HEAD + "kafka.coordinator "
+ROTATED = (
+    "java-cooperative-whole/c.log",
+    "kafka-python-eager-whole/c.log",
+    "librdkafka-cooperative-whole/c.log",
+)
 LIBRDKAFKA = "%7|1767323045.678|{}|c#consumer-1| [thrd:main]: "
 
 
 def events(*lines: str) -> list[Event]:
     """The events of lines, except SEEN; no line is rejected."""
-    found = list(events_of("log", enumerate(lines, 1)))
+    found = list(events_of([("log", enumerate(lines, 1))]))
     assert not [one for one in found if isinstance(one, Rejected)]
     return [one for one in found if isinstance(one, Event) and one.kind is not EventKind.SEEN]
 
 
 def rejected(*lines: str) -> list[tuple[int, str]]:
-    found = events_of("log", enumerate(lines, 1))
+    found = events_of([("log", enumerate(lines, 1))])
     return [(one.line, one.reason) for one in found if isinstance(one, Rejected)]
 
 
@@ -140,6 +147,53 @@ def test_other_lines_are_no_events() -> None:
     assert (
         events("", "INFO something else", HEAD + "order 17 has 3 partitions", JAVA + "Hello") == []
     )
+
+
+# -- rotated files
+
+
+@pytest.mark.parametrize("path", ROTATED, ids=str)
+def test_every_line_may_be_the_last_of_a_file(path: str) -> None:
+    """Events are the same, and name the file and line where their message begins."""
+    lines = text_of(RECORDED / path)
+    whole = list(events_of([("log", enumerate(lines, 1))]))
+    for cut in range(1, len(lines)):
+        files = [("log.1", enumerate(lines[:cut], 1)), ("log", enumerate(lines[cut:], 1))]
+        found = list(events_of(files))
+        assert [(one.source, one.line) for one in found] == [
+            ("log.1", one.line) if one.line <= cut else ("log", one.line - cut) for one in whole
+        ]
+        assert [replace(one, source="", line=0) for one in found] == [
+            replace(one, source="", line=0) for one in whole
+        ]
+
+
+def test_a_list_that_is_incomplete_in_the_next_file_names_where_it_begins() -> None:
+    head = LIBRDKAFKA.format("GRPASSIGNMENT")
+    older = ["nothing", head + "List with 3 partition(s):", head + " t [0] offset INVALID"]
+    newer = ["nothing", head + " t [1] offset INVALID", head + "List with 0 partition(s):"]
+    files = [("log.2", older), ("log.1", ["nothing"]), ("log", newer)]
+    found = events_of([(name, enumerate(lines, 1)) for name, lines in files])
+    (bad,) = [one for one in found if isinstance(one, Rejected)]
+    assert (bad.source, bad.line, bad.reason) == ("log.2", 2, "the list below it is incomplete")
+
+
+def test_lines_that_are_left_out_count() -> None:
+    """Java's lists must follow at once, also in the next file."""
+    update = JAVA + "Updating assignment with"
+    lists = [
+        "\tAssigned partitions:                       [t-0]",
+        "\tCurrent owned partitions:                  []",
+        "\tAdded partitions (assigned - owned):       [t-0]",
+        "\tRevoked partitions (owned - assigned):     []",
+    ]
+    for length, whole in ((1, True), (2, True), (9, False)):
+        older = [(1, update), (length, "")]
+        found = list(events_of([("log.1", older), ("log", enumerate(lists, 1))]))
+        assert [(one.source, one.line) for one in found if isinstance(one, Rejected)] == (
+            [] if whole else [("log.1", 1)]
+        )
+        assert any(isinstance(one, Event) and one.partitions for one in found) is whole
 
 
 # -- rejected lines

@@ -6,7 +6,8 @@ import gzip
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from partage.consumers.history.shortening import shortened
 from partage.consumers.simulation import simulate
 from partage.errors import InputError
 from partage.pipeline.history.tables import ORDER
+from tests.consumers.history.history_logs import files_of, one_group, recorded, rotated, text_of
 from tests.pipeline.spark_configuration import configured
 from tests.pipeline.test_plans import counts, plan_of
 
@@ -41,7 +43,7 @@ BAD = (
 
 @pytest.fixture(scope="module", name="logs")
 def _logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of several groups: in folders, packed, with odd names, and one with bad lines."""
+    """Files of several groups: in folders, packed, rotated, with odd names, and with bad lines."""
     top = tmp_path_factory.mktemp("history") / "logs of [1]"
     for case in CASES:
         shutil.copytree(RECORDED / case, top / case, ignore=shutil.ignore_patterns("*.json"))
@@ -49,16 +51,27 @@ def _logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     packed = top / CASES[0] / "a.log"
     packed.with_suffix(".log.gz").write_bytes(gzip.compress(packed.read_bytes()))
     packed.unlink()
+    whole = top / CASES[1] / "a.log"
+    lines = text_of(whole)
+    listed = next(at for at, line in enumerate(lines) if "|GRPASSIGNMENT|" in line)
+    # Ten files within a list, several of them with equal times.
+    for name, own in rotated("a.log", lines, [40, *range(listed, listed + 10)]).items():
+        (top / CASES[1] / name).write_text("\n".join([*own, ""]), encoding="utf-8")
+    oldest = top / CASES[1] / "a.log.11"
+    oldest.with_suffix(".11.gz").write_bytes(gzip.compress(oldest.read_bytes()))
+    oldest.unlink()
     (top / "bad.log").write_bytes(BAD.encode("utf-8", "surrogateescape"))
     return top
 
 
 def directly(logs: Path) -> Iterator[Event | Rejected]:
+    texts: dict[str, Sequence[str]] = {}
     for path in sorted(p for p in logs.rglob("*") if p.is_file()):
         raw = path.read_bytes()
         raw = gzip.decompress(raw) if path.suffix == ".gz" else raw
-        text = raw.decode("utf-8", "replace")
-        yield from events_of(str(path), enumerate(text.splitlines(), 1))
+        texts[str(path)] = raw.decode("utf-8", "replace").splitlines()
+    for log in files_of(texts):
+        yield from events_of(log)
 
 
 @pytest.fixture(scope="module", name="written")
@@ -80,6 +93,16 @@ def test_histories_are_those_read_directly(written: tuple[Any, Path], logs: Path
     assert (found.rejected, found.more_groups) == (1, 0)
     ((line, reason),) = [(one.line, one.reason) for one in found.first_rejected]
     assert (line, reason.partition(" is ")[2]) == (3, "not a topic and partition")
+
+
+def test_a_rotated_log_is_read_as_one(written: tuple[Any, Path]) -> None:
+    """As if it were one file, but for the file's name."""
+    found = written[0].groups[CASES[1]]
+    members = {one.id: one for one in one_group(recorded(CASES[1])).members}
+    sources = {Path(one.source).name for one in found.members}
+    assert sources == {"a.log.11.gz", "b.log", "c.log"}
+    listed = [replace(one, source=members[one.id].source) for one in found.members]
+    assert replace(found, members=tuple(listed)) == shortened(one_group(recorded(CASES[1])))
 
 
 def test_every_assignor_and_protocol_is_replayed_as_simulate_does(

@@ -13,19 +13,23 @@
 """
 
 from partage.consumers.history.events import Event, Rejected
-from partage.consumers.history.groups import histories, history_of, with_groups
-from partage.consumers.history.lines import MARKERS, events_of
+from partage.consumers.history.groups import EventGroups, histories, history_of
+from partage.consumers.history.lines import MARKERS, LogFile, events_of, plain_text
+from partage.consumers.history.members import unrotated
 from partage.consumers.history.model import History, MemberSession, RecordedRound
 
 __all__ = [
     "MARKERS",
     "Event",
+    "EventGroups",
     "History",
+    "LogFile",
     "MemberSession",
     "RecordedRound",
     "Rejected",
     "events_of",
     "histories",
     "history_of",
-    "with_groups",
+    "plain_text",
+    "unrotated",
 ]

@@ -45,7 +45,7 @@ class EventKind(StrEnum):
     LEFT = "left"
     """It leaves the group."""
     SEEN = "seen"
-    """It was alive. ``consumer`` and ``group`` are empty for the file as a whole."""
+    """It was alive. ``consumer`` and ``group`` are empty for the log as a whole."""
 
 
 @dataclass(frozen=True)
@@ -121,21 +121,22 @@ class Rejected:
 
 
 class ClientLog(Protocol):
-    """Reads the lines of one client in one file. ``feed`` takes the lines that contain one of
-    ``MARKERS``, in the order of the file, and yields each event once it is complete; ``close``
-    yields the rest."""
+    """Reads the lines of one client in one log. ``feed`` takes the lines that contain one of
+    ``MARKERS``, in the order of the log, and yields each event once it is complete; ``close``
+    yields the rest. Lines are numbered through all files of the log, and what is yielded has no
+    ``source``: the file and the line in it are filled in later."""
 
     NAME: ClassVar[str]
     MARKERS: ClassVar[tuple[str, ...]]
 
-    def __init__(self, source: str) -> None: ...
+    def __init__(self) -> None: ...
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
         """Read a line."""
         ...
 
     def close(self) -> Iterator[Event | Rejected]:
-        """Read the end of the file."""
+        """Read the end of the log."""
         ...
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from partage.consumers.history.events import HEARTBEATS_SEEN, Event, EventKind
 from partage.consumers.history.generations import Generations
-from partage.consumers.history.members import GroupEvents, members_of
+from partage.consumers.history.members import GroupEvents, members_of, unrotated
 from partage.consumers.history.missing_information import clocks_set_back, missing_information
 from partage.consumers.history.model import (
     SESSION_TIMEOUT,
@@ -35,49 +36,63 @@ _MAKES_A_HISTORY = (
 
 
 def histories(events: Iterable[Event]) -> dict[str, History]:
-    """The histories by group. Files in any order, the events of a file in order."""
-    files: dict[str, list[Event]] = {}
+    """The histories by group. Logs in any order, the events of a log in order."""
+    logs: dict[str, list[Event]] = {}
     for one in events:
-        files.setdefault(one.source, []).append(one)
+        logs.setdefault(unrotated(one.source), []).append(one)
     by_group: dict[str, list[Event]] = {}
-    for own in files.values():
-        for group, one in with_groups(own):
-            by_group.setdefault(group, []).append(one)
+    for own in logs.values():
+        groups = EventGroups()
+        known = [(place, groups.add(place, one), one) for place, one in enumerate(own)]
+        for _, group, one in sorted([*known, *groups.rest()], key=itemgetter(0)):
+            if group:
+                by_group.setdefault(group, []).append(one)
     found = {group: history_of(group, by_group[group]) for group in sorted(by_group)}
     return {group: one for group, one in found.items() if one is not None}
 
 
-def with_groups(events: Sequence[Event]) -> list[tuple[str, Event]]:
-    """The events of one file that belong to a group, each with it. One without a group belongs to
-    the only group of its client in the file."""
-    named = [one for one in events if one.client and one.group not in _NO_GROUP]
-    near: dict[str, set[str]] = {}
-    for one in named:
-        near.setdefault(one.client, set()).add(one.group)
-    found = []
-    for one in events:
-        own = near.get(one.client, set())
-        group = one.group or (next(iter(own)) if len(own) == 1 else "")
-        if one.client and group not in _NO_GROUP:
-            found.append((group, one))
-    # Every line of a file with a single consumer shows that its process is alive.
-    if len({(one.client, one.group, one.consumer) for one in named}) == 1:
-        found += [(named[0].group, one) for one in events if _is_end(one)]
-    return found
+class EventGroups:
+    """Finds the group of every event of one log. An event without a group belongs to the only group
+    of its client in the log, which is known at the end."""
+
+    def __init__(self) -> None:
+        self._consumers: set[tuple[str, str, str]] = set()  # client, group, consumer
+        self._waiting: list[tuple[int, Event]] = []
+
+    def add(self, place: int, event: Event) -> str:
+        """Add the next event, and return its group; empty if that is not known yet, or if the event
+        has none. ``place``: its number in the log."""
+        if event.group in _NO_GROUP or not event.client:
+            if not event.group:
+                self._waiting.append((place, event))
+            return ""
+        self._consumers.add((event.client, event.group, event.consumer))
+        return event.group
+
+    def rest(self) -> Iterator[tuple[int, str, Event]]:
+        """Place, group and event of those whose group was not known before the end."""
+        for place, event in self._waiting:
+            # Every line of a log with a single consumer shows that its process is alive.
+            if _is_end(event):
+                own = [group for _, group, _ in self._consumers]
+            else:
+                own = list({group for of, group, _ in self._consumers if of == event.client})
+            if len(own) == 1:
+                yield place, own[0], event
 
 
 def _is_end(event: Event) -> bool:
-    """Whether it is the last line of a file, of any client or none."""
+    """Whether it is the last line of a log, of any client or none."""
     return event.kind is EventKind.SEEN and not event.client
 
 
 def history_of(group: str, events: Iterable[Event]) -> History | None:
-    """The history of one group from its events in ``with_groups`` of all files, those of a file in
-    order; None where they make none."""
+    """The history of one group from its events, those of a log in order; None where they make
+    none."""
     listed = list(events)
     if not any(one.kind in _MAKES_A_HISTORY for one in listed):
         return None
-    alive_until = {one.source: one.at for one in listed if _is_end(one)}
+    alive_until = {unrotated(one.source): one.at for one in listed if _is_end(one)}
     return _history(group, [one for one in listed if not _is_end(one)], alive_until)
 
 

@@ -1,11 +1,12 @@
-"""Lines of log files → events. A file may contain the logs of several clients and consumers, and
-other lines; each reader in ``clients`` takes the lines that it recognises, in the order of the
-file."""
+"""Lines of logs → events. A log is one file, or several rotated ones (``app.log.1``, ``app.log``).
+It may contain the lines of several clients and consumers, and other lines; each reader in
+``clients`` takes the lines that it recognises, in the order of the log."""
 
 from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from statistics import median_low
@@ -25,6 +26,10 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 _MIN_GAPS = 3
 """Heartbeat gaps in a row that are needed to derive the interval."""
+
+LogFile = tuple[str, Iterable[tuple[int, str]]]
+"""The name of a file and its numbered lines, not necessarily all; the last one tells how many lines
+the file has, and may have no text."""
 
 
 @dataclass
@@ -58,16 +63,46 @@ class _Heartbeats:
             yield replace(self.last, kind=EventKind.SETTINGS, settings=settings)
 
 
-def events_of(source: str, lines: Iterable[tuple[int, str]]) -> Iterator[Event | Rejected]:
-    """The events of the numbered lines of one file. Of the SEEN events only the last before each
-    other event is kept; an event with the last time in the file comes at the end."""
-    logs: list[ClientLog] = [log(source) for log in CLIENTS.values()]
+class _Places:
+    """Numbers the lines of a log through all its files, and finds their files again."""
+
+    def __init__(self) -> None:
+        self._sources: list[str] = []
+        self._before: list[int] = []  # lines in the log before the file
+
+    def numbered(self, files: Iterable[LogFile]) -> Iterator[tuple[int, str]]:
+        """The lines of all files that have a text."""
+        end = 0
+        for source, lines in files:
+            before = end
+            self._sources.append(source)
+            self._before.append(before)
+            for number, text in lines:
+                end = before + number
+                if text:
+                    yield end, text
+
+    def located(self, one: Event | Rejected) -> Event | Rejected:
+        """With the file and the number of the line in it."""
+        at = bisect_left(self._before, one.line) - 1
+        return replace(one, source=self._sources[at], line=one.line - self._before[at])
+
+
+def events_of(files: Iterable[LogFile]) -> Iterator[Event | Rejected]:
+    """The events of one log, whose files are given in order. Of the SEEN events only the last
+    before each other event is kept; an event with the last time in the log comes at the end."""
+    places = _Places()
+    return map(places.located, _read(places.numbered(files)))
+
+
+def _read(lines: Iterable[tuple[int, str]]) -> Iterator[Event | Rejected]:
+    logs: list[ClientLog] = [log() for log in CLIENTS.values()]
     heartbeats: dict[tuple[str, str, str], _Heartbeats] = {}
     last: Event | None = None
     for number, raw in lines:
-        text = _COLOURS.sub("", _unwrapped(raw.rstrip("\r\n")))
+        text = plain_text(raw)
         if when := parse_timestamp(text):
-            last = Event(EventKind.SEEN, source, number, when.at, when.zoned, "")
+            last = Event(EventKind.SEEN, "", number, when.at, when.zoned, "")
         for log in logs:
             if any(marker in text for marker in log.MARKERS):
                 yield from _thinned(log.feed(number, text), heartbeats)
@@ -78,6 +113,11 @@ def events_of(source: str, lines: Iterable[tuple[int, str]]) -> Iterator[Event |
         yield from of_one.interval()
     if last is not None:
         yield last
+
+
+def plain_text(line: str) -> str:
+    """A line without colours and JSON."""
+    return _COLOURS.sub("", _unwrapped(line.rstrip("\r\n")))
 
 
 def _unwrapped(text: str) -> str:

@@ -2,8 +2,8 @@
 
 A line has the name that the client gives the consumer, which need not be unique: two processes may
 share a client id, and Java's ``Updating assignment`` lines name no member. So events are grouped
-into *streams*, one per consumer name and file; rotated files (``app.log.1``, ``app.log``) are one
-file. Within a stream, an event without a member id belongs to
+into *streams*, one per consumer name and log; rotated files (``app.log.1``, ``app.log``) are one
+log. Within a stream, an event without a member id belongs to
 
 - the member whose id was logged last, unless
 - it contains the owned partitions, revokes partitions or receives the leader's assignment, and only
@@ -74,7 +74,7 @@ class _StreamMember:
 
 
 def members_of(events: Sequence[Event]) -> GroupEvents:
-    """The members of one group: files in any order, the events of a file in order."""
+    """The members of one group: logs in any order, the events of a log in order."""
     streams = _streams(events)
     plans = sorted(
         (plan for stream in streams for plan in _plans_of(stream)), key=lambda plan: plan.at
@@ -97,22 +97,18 @@ def members_of(events: Sequence[Event]) -> GroupEvents:
 
 
 def unrotated(source: str) -> str:
-    """A file's name without the suffixes of log rotation."""
+    """The name of a file's log: without the suffixes of rotation."""
     while suffix := _ROTATED.search(source):
         source = source[: suffix.start()]
     return source
 
 
 def _streams(events: Iterable[Event]) -> list[list[Event]]:
-    found: dict[tuple[str, str, str], dict[str, list[Event]]] = {}
+    found: dict[tuple[str, str, str], list[Event]] = {}
     for one in events:
         key = (one.client, one.consumer, unrotated(one.source))
-        found.setdefault(key, {}).setdefault(one.source, []).append(one)
-    streams = []
-    for key in sorted(found):
-        files = sorted(found[key].values(), key=lambda of_file: of_file[0].at)
-        streams.append([one for of_file in files for one in of_file])
-    return streams
+        found.setdefault(key, []).append(one)
+    return [found[key] for key in sorted(found)]
 
 
 def _plans_of(stream: Iterable[Event]) -> Iterator[Event]:
@@ -246,7 +242,7 @@ class _Stream:
             member.generation = plan.generation
         member.joined = False
         if event.owned is not None and not member.events:
-            member.held = frozenset(event.owned)  # the file begins during its membership
+            member.held = frozenset(event.owned)  # the log begins during its membership
 
     def _record(self, member: _StreamMember, event: Event) -> None:
         member.events.append(MemberEvent(event, member.name, member.generation, member.held))

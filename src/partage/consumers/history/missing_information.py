@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain, islice, pairwise
 
 from partage.consumers.history.generations import Generations
-from partage.consumers.history.members import GroupEvents
+from partage.consumers.history.members import GroupEvents, unrotated
 from partage.consumers.history.model import (
     HEARTBEAT_INTERVAL,
     SESSION_TIMEOUT,
@@ -64,9 +64,13 @@ def clocks_set_back(events: GroupEvents) -> list[str]:
     place."""
     found: dict[str, None] = {}
     for own in events.of.values():
-        lines = sorted((one.event for one in own), key=lambda event: (event.source, event.line))
+        lines = sorted((one.event for one in own), key=lambda event: event.line)
+        first = {event.source: event.at for event in reversed(lines)}
+        # a stable sort: the logs, their rotated files as they were read, the lines of a file
+        lines.sort(key=lambda event: (unrotated(event.source), first[event.source], event.source))
         for before, after in pairwise(lines):
-            if before.source == after.source and seconds(before.at - after.at) >= _SET_BACK:
+            same_log = unrotated(before.source) == unrotated(after.source)
+            if same_log and seconds(before.at - after.at) >= _SET_BACK:
                 found[
                     f"{after.source}: times go back by {duration(seconds(before.at - after.at))} "
                     f"before line {after.line}, {format_timestamp(after.at, after.zoned)}, as at "

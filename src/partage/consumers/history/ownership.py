@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from partage.consumers.history.events import EventKind, Partition
 from partage.consumers.history.generations import Generation, Generations
-from partage.consumers.history.members import MemberEvent
+from partage.consumers.history.members import MemberEvent, unrotated
 from partage.consumers.history.model import (
     HEARTBEAT_INTERVAL,
     SESSION_TIMEOUT,
@@ -58,7 +58,7 @@ class Ownership:
     - ``members``, ``spans``, ``unknown``: the results, the last in sentences
     - ``trailing``: what was revoked after the last round
     - ``silences``: the microseconds from a crashed member's last event to the round that shows it
-    - ``alive_until``: by file of a single consumer, when its last line was written
+    - ``alive_until``: by log of a single consumer, when its last line was written
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class Ownership:
 
     def read(self, member: str, events: Sequence[MemberEvent]) -> None:
         """Add a member with all its events, in order."""
-        files = {one.event.source for one in events}
-        signs = [events[-1].event.at, *(self.alive_until.get(file, 0) for file in files)]
+        logs = {unrotated(one.event.source) for one in events}
+        signs = [events[-1].event.at, *(self.alive_until.get(log, 0) for log in logs)]
         self._last_signs[member] = max(signs)
         _MemberReader(self, member, events, max(signs)).read()
 

@@ -50,7 +50,7 @@ def assembled(events: DataFrame) -> DataFrame:
     return (
         events.where("group is not null")
         .repartition("group")
-        .sortWithinPartitions("group", "source", "place")
+        .sortWithinPartitions("group", "log", "place")
         .mapInArrow(assemble, from_arrow_schema(_ROWS))
     )
 
@@ -66,7 +66,7 @@ def unpacked(shown: bytes) -> History:
 
 
 def assemble(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Events, sorted by group and file → rows."""
+    """Events, sorted by group and log → rows."""
     rows = (row for batch in batches for row in batch.select(["group", "event"]).to_pylist())
     for group, own in groupby(rows, key=lambda row: row["group"]):
         history = history_of(group, (Event.from_json(json.loads(row["event"])) for row in own))

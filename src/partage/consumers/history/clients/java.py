@@ -143,8 +143,7 @@ class JavaLog:
         "group.protocol = ",
     )
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self) -> None:
         self._update: _Open | None = None
         self._config: _Open | None = None
         # by member: partitions that it gets once it has revoked others
@@ -154,7 +153,7 @@ class JavaLog:
         """Read a line."""
         if worker := _WORKER.search(text):
             if any(worker[1].startswith(start) for start, _ in _MESSAGES):
-                yield Rejected(self.source, number, text, _WORKERS)
+                yield Rejected("", number, text, _WORKERS)
             return
         head = "[Consumer " in text or "ConsumerConfig values" in text
         if not head and self._config is not None:
@@ -201,7 +200,7 @@ class JavaLog:
             events = list(_read(message))
             when = _timestamp(text) if events else None
         except Unreadable as why:
-            yield Rejected(self.source, number, text, str(why))
+            yield Rejected("", number, text, str(why))
             return
         for values in events:
             assert when is not None
@@ -226,7 +225,7 @@ class JavaLog:
         if not seconds or settings.get("group.id", "null") == "null":
             return
         if when is None:
-            yield Rejected(self.source, config.number, config.lines[0], _NO_DATE)
+            yield Rejected("", config.number, config.lines[0], _NO_DATE)
         else:
             yield self._event(
                 config.number,
@@ -239,7 +238,7 @@ class JavaLog:
 
     def _event(self, number: int, when: Timestamp, **values: Any) -> Event:
         return Event(
-            source=self.source,
+            source="",
             line=number,
             at=when.at,
             zoned=when.zoned,

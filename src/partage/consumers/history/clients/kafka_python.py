@@ -69,9 +69,6 @@ class KafkaPythonLog:
         "heartbeat response for group ",
     )
 
-    def __init__(self, source: str) -> None:
-        self.source = source
-
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
         """Read a line."""
         if any(other in text for other in ("[Consumer ", "[Worker ", "[thrd:")):  # Java, librdkafka
@@ -79,16 +76,16 @@ class KafkaPythonLog:
         try:
             events = list(_read(text))
         except Unreadable as why:
-            yield Rejected(self.source, number, text, str(why))
+            yield Rejected("", number, text, str(why))
             return
         when = parse_timestamp(text)
         if events and when is None:
-            yield Rejected(self.source, number, text, "no date and time in a known layout")
+            yield Rejected("", number, text, "no date and time in a known layout")
             return
         for values in events:
             assert when is not None
             yield Event(
-                source=self.source,
+                source="",
                 line=number,
                 at=when.at,
                 zoned=when.zoned,

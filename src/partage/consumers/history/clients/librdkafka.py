@@ -96,8 +96,7 @@ class LibrdkafkaLog:
     NAME: ClassVar[str] = "librdkafka"
     MARKERS: ClassVar[tuple[str, ...]] = ("#consumer-",)
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self) -> None:
         self._handles: dict[str, _Handle] = {}
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
@@ -118,20 +117,20 @@ class LibrdkafkaLog:
             cut = handle.listed
             events, problem = _read(handle, number, text, found["facility"], message)
         except Unreadable as why:
-            yield Rejected(self.source, number, text, str(why))
+            yield Rejected("", number, text, str(why))
             return
         yield from self._events(handle, name, number, text, events)
         if problem is _INCOMPLETE and cut is not None:
-            yield Rejected(self.source, cut.number, cut.text, problem)
+            yield Rejected("", cut.number, cut.text, problem)
         elif problem:
-            yield Rejected(self.source, number, text, problem)
+            yield Rejected("", number, text, problem)
 
     def close(self) -> Iterator[Event | Rejected]:
         """Reject the lists that are incomplete."""
         for name, handle in self._handles.items():
             if handle.listed is not None:
                 cut = handle.listed
-                yield Rejected(self.source, cut.number, cut.text, _INCOMPLETE)
+                yield Rejected("", cut.number, cut.text, _INCOMPLETE)
             yield from self._end_plan(handle, name)
 
     def _end_plan(self, handle: _Handle, name: str) -> Iterator[Event | Rejected]:
@@ -141,7 +140,7 @@ class LibrdkafkaLog:
             planned = _planned(handle)
             handle.plan = None
             if planned is None:
-                yield Rejected(self.source, number, text, _INCOMPLETE)
+                yield Rejected("", number, text, _INCOMPLETE)
             else:
                 yield from self._events(handle, name, number, text, [planned])
 
@@ -152,10 +151,10 @@ class LibrdkafkaLog:
             line = values.pop("line", number)
             when = parse_timestamp(values.pop("text", text))
             if when is None:
-                yield Rejected(self.source, line, text, "no date and time in a known layout")
+                yield Rejected("", line, text, "no date and time in a known layout")
                 return
             yield Event(
-                source=self.source,
+                source="",
                 line=line,
                 at=when.at,
                 zoned=when.zoned,
