@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 
 from partage.consumers.history import Event, Rejected, events_of
 from partage.consumers.history.events import EventKind
+from partage.consumers.history.timestamps import format_timestamp, parse_timestamp
 from tests.consumers.history.history_logs import RECORDED, text_of
 
 HEAD = "2026-01-02 03:04:05,678 INFO "
@@ -141,6 +143,36 @@ def test_loggers_that_write_json() -> None:
     assert (joining.kind, joining.group) == (EventKind.JOINING, "g")
     assert held.at == joining.at == 1_623_183_470_252_000
     assert events('{"message": "no more', '{"message": 7}', "{}") == []
+
+
+@pytest.mark.parametrize("path", ROTATED, ids=str)
+def test_lines_in_the_files_of_docker(path: str) -> None:
+    """Every line is the text of an object, also the lines of a message without a time."""
+    lines = text_of(RECORDED / path)
+    times = accumulate(map(parse_timestamp, lines), lambda before, when: when or before)
+    docker = [
+        in_docker(line, format_timestamp(when.at))
+        for line, when in zip(lines, times, strict=True)
+        if when is not None
+    ]
+    whole = list(events_of([("log", enumerate(lines, 1))]))
+    assert list(events_of([("log", enumerate(docker, 1))])) == [
+        replace(one, zoned=True) for one in whole if isinstance(one, Event)
+    ]
+
+
+def in_docker(line: str, time: str) -> str:
+    return json.dumps({"log": f"{line}\n", "stream": "stdout", "time": time})
+
+
+def test_json_in_the_files_of_docker() -> None:
+    message = "[Consumer clientId=c, groupId=g] (Re-)joining group"
+    inner = {"level": "INFO", "message": message}
+    (joining,) = events(in_docker(json.dumps(inner), "2026-01-02T03:04:05.6789Z"))
+    assert (joining.kind, joining.group) == (EventKind.JOINING, "g")
+    assert joining.at == 1_767_323_045_678_900
+    elastic = {"log": {"level": "INFO"}, "message": message, "time": "2026-01-02 03:04:05"}
+    assert [one.kind for one in events(json.dumps(elastic))] == [EventKind.JOINING]
 
 
 def test_other_lines_are_no_events() -> None:

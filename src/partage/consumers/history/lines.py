@@ -18,9 +18,9 @@ from partage.consumers.history.timestamps import MICROSECONDS, parse_timestamp
 MARKERS = tuple(dict.fromkeys(marker for log in CLIENTS.values() for marker in log.MARKERS))
 """A line without any of these contains nothing about a group."""
 
-_MESSAGE = ("message", "msg")
+_MESSAGE = ("message", "msg", "log")
 _TIME = ("@timestamp", "timestamp", "time", "asctime", "timeMillis")
-"""Names of the two in the JSON of common loggers."""
+"""Names of the two in the JSON of common loggers and of Docker, whose ``log`` is the line."""
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -121,7 +121,8 @@ def plain_text(line: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """The time and the message of a line that is a JSON object; other lines as they are."""
+    """The time and the message of a line that is a JSON object, also of one within Docker's; other
+    lines as they are."""
     if not text.startswith("{"):
         return text
     try:
@@ -130,7 +131,10 @@ def _unwrapped(text: str) -> str:
         return text
     message = next((value[name] for name in _MESSAGE if isinstance(value.get(name), str)), None)
     time = next((value[name] for name in _TIME if isinstance(value.get(name), (str, int))), "")
-    return text if message is None else f"{time} {message}"
+    if message is None:
+        return text
+    line = message.rstrip("\r\n")
+    return f"{time} {_unwrapped(line)}"
 
 
 def _thinned(
