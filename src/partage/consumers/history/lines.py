@@ -28,7 +28,7 @@ _MIN_GAPS = 3
 """Heartbeat gaps in a row that are needed to derive the interval."""
 
 LogFile = tuple[str, Iterable[tuple[int, str]]]
-"""The name of a file and its numbered lines, not necessarily all; the last one tells how many lines
+"""The name of a file and its numbered lines, not necessarily all; the last one shows how many lines
 the file has, and may have no text."""
 
 
