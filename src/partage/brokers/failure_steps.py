@@ -165,7 +165,7 @@ class _Search:
         differs = (self.before != self.placed).any(axis=1)[self.rows]
         self.free = self.open & differs
         brokers = np.tile(problem.slot_brokers, (len(self.rows), 1))
-        self.may_lead = problem.may_lead(self.rows, brokers)
+        self.may_lead = problem.in_leader_racks(self.rows, brokers)
         on = problem.broker_slot[self.placed[self.rows]]
         self.on = on
         self.today = problem.broker_slot[problem.cluster.replicas[self.rows, 0]]

@@ -133,8 +133,7 @@ def _leaders(problem: Problem, placement: Placement) -> list[str]:
     inside = np.zeros(len(problem.usable), dtype=np.bool_)
     inside[problem.slot_brokers[int(counts.argmax())]] = True
     replicas = placement.cluster.replicas
-    rows = np.arange(len(replicas))
-    usable = problem.may_lead(rows, replicas) & ~problem.comes_last(rows, replicas)
+    usable = problem.may_lead(np.arange(len(replicas)), replicas)
     fixed = ~problem.chosen
     while True:
         led = inside[replicas[:, 0]]

@@ -188,8 +188,9 @@ class Problem(Struct, frozen=True, eq=False, dict=True):
             found[rows] = np.isin([*cluster.rack_names, ""], one.racks)
         return found
 
-    def may_lead(self, rows: Ints, brokers: Ints) -> Bools:
-        """[N, any] which of the ``brokers`` [N, any] may lead the partitions ``rows`` [N]."""
+    def in_leader_racks(self, rows: Ints, brokers: Ints) -> Bools:
+        """[N, any] which of the ``brokers`` [N, any] are usable, and in the racks that may lead the
+        partitions ``rows`` [N]."""
         usable = np.append(self.usable, False)[brokers]
         if self.leader_racks is None:
             return usable
@@ -204,12 +205,19 @@ class Problem(Struct, frozen=True, eq=False, dict=True):
             return np.zeros(replicas.shape, dtype=np.bool_)
         demoted = np.isin(self.cluster.broker_ids, self.options.demote_broker)
         last = np.append(demoted & self.usable, False)[replicas]
-        others = (self.may_lead(rows, replicas) & ~last).any(axis=1)
+        others = (self.in_leader_racks(rows, replicas) & ~last).any(axis=1)
         return np.asarray(last & (others & self.chosen[rows])[:, None])
+
+    def may_lead(self, rows: Ints, replicas: Ints) -> Bools:
+        """[N, R] which of the ``replicas`` [N, R] of the partitions ``rows`` may come first."""
+        return self.in_leader_racks(rows, replicas) & ~self.comes_last(rows, replicas)
 
     def may_follow(self, rows: Ints, replicas: Ints) -> Bools:
         """[N, R] which of the ``replicas`` [N, R] of the partitions ``rows`` may come second."""
-        usable, last = np.append(self.usable, False)[replicas], self.comes_last(rows, replicas)
+        usable = np.append(self.usable, False)[replicas]
+        if not self.options.demote_broker:
+            return usable
+        last = self.comes_last(rows, replicas)
         others = (usable & ~last).sum(axis=1) > 1
         return np.asarray(usable & ~(last & others[:, None]))
 

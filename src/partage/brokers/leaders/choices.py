@@ -43,7 +43,7 @@ class Choices(Struct, frozen=True, eq=False):
         # ascending slots, so that the result does not depend on the order of the sets
         on_open = np.sort(on[rows], axis=1)
         held = np.append(problem.slot_brokers, -1)[on_open]
-        may_lead = problem.may_lead(rows, held) & ~problem.comes_last(rows, held)
+        may_lead = problem.may_lead(rows, held)
         item, column = np.nonzero(may_lead)
         fixed = np.flatnonzero(~free)
         leader = problem.broker_slot[lists[fixed, 0]]
