@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from random import Random
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.cluster.model import Cluster
 from partage.errors import CannotError, InputError
+from tests.brokers.leaders.orders import check_order
 from tests.oracles import brute_force, mip
-from tests.oracles.naive_problem import BadProblemError, defects, read_problem
-from tests.oracles.verify import assert_best_order, assert_true_figures, lists_of
+from tests.oracles.naive_problem import BadProblemError, read_problem
 from tests.profiles import examples
 from tests.strategies import jobs
 
@@ -36,20 +35,6 @@ def racked_jobs(draw: st.DrawFn, **limits: Any) -> tuple[dict[str, Any], dict[st
     asked = draw(st.dictionaries(names, some, min_size=1, max_size=2))
     words = [f"{topic}={','.join(r)}" if topic else ",".join(r) for topic, r in asked.items()]
     return cluster, options | {"leader_racks": words}
-
-
-def check_order(cluster: dict[str, Any], options: dict[str, Any], oracle: ModuleType) -> None:
-    try:
-        job = read_problem(cluster, options)
-        planned = plan(Cluster.from_json(cluster), **options)
-    except (BadProblemError, InputError, CannotError):
-        assume(False)
-    assert not defects(job, lists_of(planned))
-    assert_best_order(job, planned, oracle)
-    assert_true_figures(job, planned)
-    kept = {name: options[name] for name in ("leader_racks", "topics") if name in options}
-    again = plan(planned.after, no_moves=True, **kept)
-    assert len(again.changed) == 0
 
 
 @examples(300)
