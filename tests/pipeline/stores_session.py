@@ -129,6 +129,8 @@ def main(top: str, silent: str, records: str) -> dict[str, Any]:
                 ended(bucket, f"s3a://{bucket}/x")
             for bucket in ("not-s3", "not-found"):
                 ended(bucket, f"s3a://{bucket}/x")
+            for named in ("s3a://", "s3a:///x", "s3a://bu_cket/x", "hdfs://"):
+                ended(named, named)
             ended("hdfs", "hdfs://127.0.0.1:1/x")
             ended("unknown", "nosuch://x/y")
     return told

@@ -138,6 +138,16 @@ def test_a_store_that_cannot_be_used(
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("server", ["s3"], indirect=True)
+@pytest.mark.parametrize("url", ["s3a://", "s3a:///x", "s3a://bu_cket/x", "hdfs://"])
+def test_a_url_without_a_bucket(told: dict[str, Any], url: str) -> None:
+    kind, problem = told[url]
+    assert kind == "InputError"
+    assert problem.startswith(f"{url}: names no bucket or host: expected s3a://BUCKET/PATH or ")
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize("server", ["s3"], indirect=True)
 def test_other_stores(told: dict[str, Any]) -> None:
     assert told["hdfs"][0] == "PartageError"
     assert told["hdfs"][1].startswith("hdfs://127.0.0.1:1/x: the store does not answer: ")

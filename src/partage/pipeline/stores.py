@@ -49,6 +49,10 @@ NO_CREDENTIALS = (
     "spark-defaults.conf"
 )
 _BAD_INPUT: Mapping[str, str] = {
+    "bucket is null/empty|Expected scheme-specific part|HDFS URI, no host": (
+        "names no bucket or host: expected s3a://BUCKET/PATH or hdfs://HOST/PATH, without _ in the "
+        "name"
+    ),
     "UnknownStoreException|NoSuchBucket": "no such bucket",
     "NoAwsCredentials|NoAuthWithAWS|Unable to load credentials": NO_CREDENTIALS,
     "InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|ExpiredToken": (
@@ -79,7 +83,7 @@ class Store:
     """A directory in a store. Relative paths are below it; ``url`` has no slash at its end."""
 
     def __init__(self, spark: SparkSession, url: str) -> None:
-        self.url = url.rstrip("/")
+        self.url = re.sub(r"(?<![:/])/+$", "", url)
         self._spark = spark
         if is_connect(spark):
             raise InputError(url, "needs Spark itself, not Spark Connect, to be written")
