@@ -117,8 +117,8 @@ def test_rounds_show_partitions_after_long_names() -> None:
 def test_the_timeline_shows_the_end_of_long_names() -> None:
     found = simulate(Scenario.from_json({**LONG, "until": 200}), "range")
     for by, labels in (
-        ("partition", ["prod.billing.in…-0", "prod.billing.in…-1"]),
-        ("member", ["consumer…-06a695ad", "consumer…-16a695ad"]),
+        ("partition", ["prod.bil….events-0", "prod.bil….events-1"]),
+        ("member", ["cons…ce-1-06a695ad", "cons…ce-1-16a695ad"]),
     ):
         out = io.StringIO()
         print_simulation(found, PrintableConsole(file=out, width=80), by)

@@ -193,19 +193,18 @@ def named(number: int, client: str, instance: str | None = None) -> LiveMember:
 
 def test_members_have_one_name_in_all_tables() -> None:
     """Equal client ids, and long ones that are cut, are told apart by the member id."""
-    long = "a-client-id-of-more-than-thirty-characters"
     members = (
         named(1, "app"),
         named(2, "app"),
         named(3, "one"),
         named(4, "app", "seat"),
-        named(5, f"{long}-1"),
-        named(6, f"{long}-2"),
+        named(5, "a-client-id-of-more-5-than-thirty-characters"),
+        named(6, "a-client-id-of-more-6-than-thirty-characters"),
     )
     group = LiveGroup("g", "classic", "Stable", "range", members, {"t": [[]] * 6})
     row = group.described()
     names = ["app 00000001", "app 00000002", "one", "seat"]
-    long_names = ["a-client-id-of-more-… 00000005", "a-client-id-of-more-… 00000006"]
+    long_names = ["a-client-i…characters 00000005", "a-client-i…characters 00000006"]
     assert sorted(member_names(row["members"]).values()) == sorted([*names, *long_names])
     tables = (
         printed(print_group, row),

@@ -32,13 +32,18 @@ def test_lists_end_somewhere() -> None:
     assert printing.some(["a", "b"]) == "a, b"
     assert printing.some(["a", "b", "c", "d"], 2) == "a, b and 2 more"
     assert printing.clipped("abcdef", 6) == "abcdef"
-    assert printing.clipped("abcdefg", 6) == "abcde…"
+    assert printing.clipped("abcdefg", 6) == "abc…fg"
+    assert printing.clipped("europe-west1-b", 12) == "europe…st1-b"
+    assert printing.clipped("分区分区", 7) == "分 … 区"
     assert printing.clipped_at_a_word("ab cd efg", 7) == "ab cd …"
 
 
 def test_partitions_by_topic() -> None:
     pairs = [("t", 0), ("u", 2), ("t", 7), ("t", 2), ("t", 1)]
     assert printing.partitions(pairs) == "t 0–2 7, u 2"
+    assert printing.partitions([("a" * 50 + "b", 3), ("a" * 50 + "c", 4)]) == (
+        f"{'a' * 20}…{'a' * 18}b 3, {'a' * 20}…{'a' * 18}c 4"
+    )
 
 
 def test_a_line_per_member() -> None:

@@ -21,6 +21,7 @@ _FOOTNOTE = (
 )
 
 _EXTREMES = 5
+_RACK = 12
 
 
 def broker_tables(plan: View) -> list[tuple[str, Table]]:
@@ -46,7 +47,7 @@ def _every_broker(plan: View, loads: Sequence[Load], failures: bool) -> Table:
     table.add_column("broker", no_wrap=True)
     racks = any(broker.rack is not None for broker in plan.brokers)
     if racks:
-        table.add_column("rack", no_wrap=True, max_width=12, overflow="ellipsis")
+        table.add_column("rack", no_wrap=True)
     columns = []
     for load in loads:
         divisor, unit = _unit(load, max(load.before.max(initial=0), load.after.max(initial=0)))
@@ -59,7 +60,9 @@ def _every_broker(plan: View, loads: Sequence[Load], failures: bool) -> Table:
         name = Text(str(broker.id))
         if broker.status:
             name.append(f" {broker.status}", style="cyan" if broker.status == "new" else "yellow")
-        cells = [name, Text(broker.rack or units.MISSING)] if racks else [name]
+        cells = (
+            [name, Text(printing.clipped(broker.rack or units.MISSING, _RACK))] if racks else [name]
+        )
         table.add_row(*cells, *(column[i] for column in columns))
     if len(plan.brokers) > 1:
         table.add_section()

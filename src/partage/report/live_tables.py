@@ -90,7 +90,7 @@ def _log_dirs(
         disk = log_dir["disk_bytes"]
         table.add_row(
             str(number),
-            Text(_end_of(log_dir["path"])),
+            Text(clipped(log_dir["path"], _NAME)),
             _log_dir_state(log_dir),
             units.count(len(own)),
             units.size(sum(own)),
@@ -101,11 +101,6 @@ def _log_dirs(
     console.print(table)
     if len(rows) > _MANY:
         console.print(Text(f"and {len(rows) - _MANY} more log dirs", "dim"))
-
-
-def _end_of(path: str) -> str:
-    """A path, the beginning cut off where it is long: log dirs often differ in their end."""
-    return path if len(path) <= _NAME else f"…{path[1 - _NAME :]}"
 
 
 def _log_dir_state(log_dir: Mapping[str, Any]) -> Text:

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.protocol import rich_cast
@@ -26,6 +27,7 @@ _NAMES = 8
 _LINES = 8
 _SUFFIX = 8
 _LEAST = 50
+_TOPIC = 40
 
 
 class PrintableConsole(Console):
@@ -190,9 +192,13 @@ def _stem(member_id: str) -> str:
 
 
 def clipped(text: str, width: int) -> str:
-    """A name, printable, cut to ``width`` characters."""
+    """A name, printable, of at most ``width`` columns. Its middle is cut: names of topics, groups
+    and keys often have a common start, or a common end."""
     text = printable(text)
-    return text if len(text) <= width else text[: width - 1] + "…"
+    if cell_len(text) <= width:
+        return text
+    start, end = width // 2, (width - 1) // 2
+    return f"{set_cell_size(text, start)}…{set_cell_size(text[::-1], end)[::-1]}"
 
 
 def clipped_at_a_word(text: str, width: int) -> str:
@@ -205,7 +211,9 @@ def partitions(pairs: Iterable[tuple[str, int]]) -> str:
     by_topic: dict[str, list[int]] = {}
     for topic, number in pairs:
         by_topic.setdefault(topic, []).append(number)
-    return ", ".join(f"{topic} {_runs(sorted(numbers))}" for topic, numbers in by_topic.items())
+    return ", ".join(
+        f"{clipped(topic, _TOPIC)} {_runs(sorted(numbers))}" for topic, numbers in by_topic.items()
+    )
 
 
 def _runs(numbers: Sequence[int]) -> str:

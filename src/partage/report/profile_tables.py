@@ -22,6 +22,7 @@ _DAYS = 30
 """How far ahead sizes are forecast."""
 
 _KEY = 20
+_TOPIC, _NAME = 24, 40
 
 
 def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -> None:
@@ -92,7 +93,7 @@ def _print_topics(profile: Profile, console: Console) -> None:
     names = ("parts", "records", "bytes", f"rate,\n{rate_unit}", f"peak,\n{peak_unit}", "skew")
     loads, keys, both = (_of_topics(*columns) for columns in (names, (), names))
     for table in (keys, both):
-        table.add_column("hottest key", max_width=_KEY, overflow="ellipsis", no_wrap=True)
+        table.add_column("hottest key", no_wrap=True)
         table.add_column("share", justify="right", no_wrap=True)
     for name, rows, rate, peak in zip(profile.topics, of_topic, rates, peaks, strict=True):
         size = profile.bytes[rows]
@@ -106,12 +107,13 @@ def _print_topics(profile: Profile, console: Console) -> None:
             units.decimal(float(size.max() / size.mean())) if size.any() else units.MISSING,
         )
         hot = (
-            Text(key.key) if key else units.MISSING,
+            Text(printing.clipped(key.key, _KEY)) if key else units.MISSING,
             f"{100 * key.share:.1f} %" if key else units.MISSING,
         )
-        loads.add_row(Text(name), *numbers)
-        keys.add_row(Text(name), *hot)
-        both.add_row(Text(name), *numbers, *hot)
+        topic = Text(printing.clipped(name, _TOPIC))
+        loads.add_row(topic, *numbers)
+        keys.add_row(topic, *hot)
+        both.add_row(topic, *numbers, *hot)
     whole = printing.fits(console, both)
     for table in (both,) if whole else (loads, keys):
         printing.print_fitting(console, table)
@@ -121,7 +123,7 @@ def _print_topics(profile: Profile, console: Console) -> None:
 
 def _of_topics(*names: str) -> Table:
     table = printing.table()
-    table.add_column("topic", max_width=24, overflow="ellipsis", no_wrap=True, vertical="bottom")
+    table.add_column("topic", no_wrap=True, vertical="bottom")
     for name in names:
         table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
     return table
@@ -134,14 +136,14 @@ def _print_sizes(profile: Profile, console: Console) -> None:
         return
     later = sizes.after(_DAYS)
     table = printing.table()
-    table.add_column("topic", max_width=40, overflow="ellipsis", no_wrap=True)
+    table.add_column("topic", no_wrap=True)
     for name in ("parts", "size", "growth per day", "deleted", f"in {_DAYS} days"):
         table.add_column(name, justify="right", no_wrap=True)
     topics = np.array([topic for topic, _ in sizes.names], dtype=object)
     for topic in sorted(set(topics.tolist())):
         rows = topics == topic
         table.add_row(
-            Text(topic),
+            Text(printing.clipped(topic, _NAME)),
             units.count(int(rows.sum())),
             units.size(int(sizes.size_bytes[rows].sum())),
             units.size(float(sizes.bytes_per_day[rows].sum())),
@@ -158,14 +160,14 @@ def _print_lags(profile: Profile, console: Console) -> None:
     if lags is None:
         return
     table = printing.table()
-    table.add_column("group", max_width=40, overflow="ellipsis", no_wrap=True)
+    table.add_column("group", no_wrap=True)
     for name in ("parts", "lag", "consumed /s", "produced /s"):
         table.add_column(name, justify="right", no_wrap=True)
     groups = np.array(lags.group, dtype=object)
     for group in sorted(set(lags.group)):
         rows = groups == group
         table.add_row(
-            Text(group),
+            Text(printing.clipped(group, _NAME)),
             units.count(int(rows.sum())),
             units.count(int(lags.lag[rows].sum())),
             units.significant(float(lags.consumed_per_second[rows].sum())),

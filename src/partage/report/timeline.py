@@ -20,7 +20,7 @@ from partage.consumers.record_flow import LagCurve, OwnershipSpan
 from partage.consumers.simulation import Simulation
 from partage.printable import printable
 from partage.report import units
-from partage.report.printing import drawn, legend
+from partage.report.printing import clipped, drawn, legend
 
 MANY_LINES = 40
 """Draw lines per partition up to this number of partitions."""
@@ -161,11 +161,9 @@ def _lag(curves: Iterable[LagCurve], until: float, width: int) -> tuple[str, flo
 
 
 def _label(text: str, end: str = "") -> str:
-    """A name, its ``text`` cut where it is too long: names differ in their ``end``."""
-    text, end = printable(text), printable(end)
-    width = _LABEL - cell_len(end)
-    short = text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
-    return set_cell_size(short + end, _LABEL) + "  "
+    """A name, its ``text`` clipped where it is too long: names differ in their ``end``."""
+    end = printable(end)
+    return set_cell_size(clipped(text, _LABEL - cell_len(end)) + end, _LABEL) + "  "
 
 
 def _symbol(at: int) -> str:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from partage.outputs import markup_with_checksum
 from partage.report.frame import asset, template
+from partage.report.printing import clipped
 
 WIDTH, LEFT, MARGIN = 900, 120, 16
 """Width of a picture, and of its columns of names and its right margin, in SVG units."""
@@ -154,7 +155,7 @@ def legend(entries: Iterable[tuple[str, str]], y: float) -> Iterator[Shape]:
     for i, (name, fill) in enumerate(entries):
         x, line = LEFT + i % _PER_ROW * 95, y + i // _PER_ROW * 20
         yield Swatch(x, line - 10, fill)
-        yield Label(x + 17, line, name if len(name) <= 12 else name[:11] + "…", "small")
+        yield Label(x + 17, line, clipped(name, 12), "small")
 
 
 def legend_rows(entries: int) -> int:
