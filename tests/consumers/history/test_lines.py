@@ -161,8 +161,23 @@ def test_lines_in_the_files_of_docker(path: str) -> None:
     ]
 
 
-def in_docker(line: str, time: str) -> str:
-    return json.dumps({"log": f"{line}\n", "stream": "stdout", "time": time})
+def in_docker(line: str, time: str, end: str = "\n") -> str:
+    value = {"log": line + end, "stream": "stdout", "time": time}
+    return json.dumps(value, separators=(",", ":"))
+
+
+def test_a_line_that_a_container_runtime_has_cut() -> None:
+    """Of a long list only some partitions are in the first piece, the last of them cut."""
+    time = "2026-01-02T03:04:05.678Z"
+    line = f"{JAVA}Adding newly assigned partitions: {', '.join(f't-{n}' for n in range(3000))}"
+    cut = line[:16384]
+    for first in (in_docker(cut, time, end=""), f"{time} stdout P {cut}"):
+        ((number, reason),) = rejected(first, in_docker("t-2999", time))
+        assert number == 1
+        assert reason.startswith("the first piece of a line that a container runtime has cut; ")
+    for whole in (in_docker(line, time), f"{time} stdout F {line}"):
+        (added,) = events(whole)
+        assert len(added.partitions) == 3000
 
 
 def test_json_in_the_files_of_docker() -> None:

@@ -22,6 +22,16 @@ _MESSAGE = ("message", "msg", "log")
 _TIME = ("@timestamp", "timestamp", "time", "asctime", "timeMillis")
 """Names of the two in the JSON of common loggers and of Docker, whose ``log`` is the line."""
 
+_PIECE = 16 * 1024
+"""Bytes of a line's first piece, where a container runtime cuts it."""
+
+_PIECE_OF_CRI = re.compile(r"\S+ std(?:out|err) P ")
+
+_CUT = (
+    "the first piece of a line that a container runtime has cut; docker logs and kubectl logs "
+    "print it whole"
+)
+
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 _MIN_GAPS = 3
@@ -103,9 +113,12 @@ def _read(lines: Iterable[tuple[int, str]]) -> Iterator[Event | Rejected]:
         text = plain_text(raw)
         if when := parse_timestamp(text):
             last = Event(EventKind.SEEN, "", number, when.at, when.zoned, "")
-        for log in logs:
-            if any(marker in text for marker in log.MARKERS):
-                yield from _thinned(log.feed(number, text), heartbeats)
+        concerned = [log for log in logs if any(marker in text for marker in log.MARKERS)]
+        if concerned and _is_piece(raw):
+            yield Rejected("", number, text, _CUT)
+            continue
+        for log in concerned:
+            yield from _thinned(log.feed(number, text), heartbeats)
     for log in logs:
         yield from _thinned(log.close(), heartbeats)
     for of_one in heartbeats.values():
@@ -113,6 +126,15 @@ def _read(lines: Iterable[tuple[int, str]]) -> Iterator[Event | Rejected]:
         yield from of_one.interval()
     if last is not None:
         yield last
+
+
+def _is_piece(line: str) -> bool:
+    """Whether this is a piece of a line, but not its last one: Docker leaves out the line's end,
+    CRI writes P (partial) instead of F (full)."""
+    if len(line) < _PIECE:
+        return False
+    of_docker = line.startswith('{"log":"') and r'\n","stream":"' not in line
+    return of_docker or _PIECE_OF_CRI.match(line) is not None
 
 
 def plain_text(line: str) -> str:
