@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from partage.errors import InputError
 from partage.pipeline import append_profile, key_report, write_profile
-from partage.pipeline.session import DamagedFileError, spark_errors
+from partage.pipeline.spark_errors import DamagedFileError, spark_errors
 
 pytestmark = pytest.mark.spark
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from partage.errors import InputError
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.rows import RowType
-from partage.pipeline.session import DamagedFileError, spark_errors
 from partage.pipeline.sources import (
     Reading,
     kafka,
@@ -26,6 +25,7 @@ from partage.pipeline.sources import (
     read_files,
     tables,
 )
+from partage.pipeline.spark_errors import DamagedFileError, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -22,8 +22,8 @@ from partage.pipeline.damaged import skipping_advised, without_damaged
 from partage.pipeline.detect import POSITION, detect
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
-from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import Reading, read_rows
+from partage.pipeline.spark_errors import spark_errors
 from partage.producers.candidates import (
     MAX_PARTITIONS,
     MEASURES,

@@ -39,10 +39,10 @@ from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
 from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
-from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources import AS_THEY_ARE, Keep, Reading, read_rows
 from partage.pipeline.sources.tables import pinned, shown_as
+from partage.pipeline.spark_errors import spark_errors
 from partage.redaction import redacted
 from partage.units import MAX_COUNT, plural
 

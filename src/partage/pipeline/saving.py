@@ -13,8 +13,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from partage.errors import InputError
 from partage.pipeline.compat_pyspark import errors
-from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import added_jars
+from partage.pipeline.spark_errors import spark_errors
 from partage.pipeline.table_formats import FORMATS
 from partage.printable import printable
 

@@ -33,8 +33,9 @@ from partage.errors import InputError, PartageError
 from partage.files import to_json
 from partage.outputs import check_directory, is_store, new_directory, scratch_folder, write_file
 from partage.pipeline.saving import PARQUET, of_format, save, typed
-from partage.pipeline.session import is_connect, spark_errors
+from partage.pipeline.session import is_connect
 from partage.pipeline.sources.files import literal, plain
+from partage.pipeline.spark_errors import spark_errors
 from partage.pipeline.stored_tables import check_stored, stored_tables
 from partage.pipeline.stores import Store
 

@@ -43,11 +43,11 @@ from partage.pipeline.far_records import far_records
 from partage.pipeline.profile import Measurement, Paths, header, measured
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
-from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources import Keep, Reading, kafka
 from partage.pipeline.sources.files import literal
 from partage.pipeline.sources.tables import SCHEME, Table
+from partage.pipeline.spark_errors import spark_errors
 from partage.pipeline.stored_places import PlaceOfStore
 from partage.pipeline.stores import Store
 

@@ -24,10 +24,10 @@ from pyspark.sql import functions as sf
 from partage.errors import InputError
 from partage.pipeline.append.marks import TABLE, Mark, New
 from partage.pipeline.records import RECORDS
-from partage.pipeline.session import spark_errors
 from partage.pipeline.sources.files import escaped, file_path, is_url, listed, plain
 from partage.pipeline.sources.frames import mapped
 from partage.pipeline.sources.tables import DELTA, ICEBERG, Table, changed, format_of
+from partage.pipeline.spark_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

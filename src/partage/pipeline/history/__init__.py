@@ -35,9 +35,9 @@ from partage.pipeline.history.lines import lines_of, parsed
 from partage.pipeline.history.replays import Replays, replayed, results
 from partage.pipeline.history.tables import OF_A_GROUP, ORDER, SCHEMAS
 from partage.pipeline.progress import Progress, reported
-from partage.pipeline.session import DamagedFileError, spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources.files import list_files, plain
+from partage.pipeline.spark_errors import DamagedFileError, spark_errors
 from partage.redaction import redacted
 from partage.units import plural
 

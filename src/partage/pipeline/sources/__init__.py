@@ -16,7 +16,6 @@ from partage.errors import InputError
 from partage.pipeline.records import RECORDS
 from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
-from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import (
     columnar,
     consumer_groups,
@@ -37,6 +36,7 @@ from partage.pipeline.sources.files import (
     literal,
     refuse_table,
 )
+from partage.pipeline.spark_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -26,7 +26,7 @@ from partage.measured_loads import Profile
 from partage.pipeline import measure
 from partage.pipeline.cache import Cache
 from partage.pipeline.profile import SCHEMAS
-from partage.pipeline.session import spark_errors
+from partage.pipeline.spark_errors import spark_errors
 from partage.pipeline.watch import events, windows
 from partage.pipeline.watch.fairness import Fairness, fairness, new_plan
 from partage.pipeline.watch.judgement import Applier, ClusterSource, Judgement

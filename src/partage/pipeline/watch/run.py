@@ -15,7 +15,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from partage.errors import PartageError
-from partage.pipeline.session import is_connect, spark_errors
+from partage.pipeline.session import is_connect
+from partage.pipeline.spark_errors import spark_errors
 from partage.pipeline.watch import events
 from partage.pipeline.watch.batches import Batches, Emit, Render, Rules
 from partage.pipeline.watch.judgement import Applier, ClusterSource

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from partage.errors import InputError, PartageError
 from partage.files import check_not_empty
-from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import SOURCES, kafka, read_files
 from partage.pipeline.sources.files import is_url, literal, plain
+from partage.pipeline.spark_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

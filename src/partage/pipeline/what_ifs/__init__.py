@@ -22,8 +22,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 import partage
 from partage.pipeline.cache import Cache
 from partage.pipeline.progress import Progress, reported
-from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import Sink
+from partage.pipeline.spark_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
