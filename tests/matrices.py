@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.options import PlanOptions
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.cluster import Cluster
 
@@ -93,7 +94,7 @@ def cluster_of(matrix: str, brokers: str, disk: int | None = None) -> Cluster:
 
 
 def problem_of(matrix: str, brokers: str, disk: int | None = None, **options: Any) -> Problem:
-    return Problem.resolve(cluster_of(matrix, brokers, disk), PlanOptions(**options))
+    return resolve(cluster_of(matrix, brokers, disk), PlanOptions(**options))
 
 
 def decided(strategy: Callable[[Problem], npt.NDArray[np.int64]], problem: Problem) -> Lists:

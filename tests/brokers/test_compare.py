@@ -14,6 +14,7 @@ from partage.brokers.compare import Comparison, deterministic, solve_with_each
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.planning import problem_of
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES, Strategy
 from tests.brokers.load.cases import a_cluster
@@ -51,7 +52,7 @@ def test_all_strategies_on_one_job() -> None:
 def test_leaders_by_rate_have_their_rates() -> None:
     cluster = cluster_of("1,2 " * 6, "1 2 3")
     rates = np.array([9.0, 1, 1, 1, 1, 1])
-    problem = Problem.resolve(cluster, PlanOptions(leaders="rate", no_moves=True), rates)
+    problem = resolve(cluster, PlanOptions(leaders="rate", no_moves=True), rates)
     rows = Comparison(solve_with_each(problem, ["exact", "generate"])).to_json()["strategies"]
     led = rows["exact"]["leader_bytes_per_second"]
     assert led == [0.0, 9.0]  # broker 3 holds nothing, and one partition alone has 9

@@ -16,7 +16,7 @@ from partage.brokers.check.figures import check_figures
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from partage.cluster import Cluster
 from partage.errors import CannotError
@@ -58,7 +58,7 @@ def random_cluster(seed: int, most: int = 11) -> Cluster:
 
 def planned(cluster: Cluster, options: dict[str, Any]) -> Plan:
     rates = np.arange(1.0, cluster.partitions + 1) if "rate" in options.values() else None
-    return solve(Problem.resolve(cluster, PlanOptions(**options), rates))
+    return solve(resolve(cluster, PlanOptions(**options), rates))
 
 
 def stages(plan: Plan) -> dict[str, int]:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import partage
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from partage.brokers.strategies import STRATEGIES
 from partage.brokers.strategies.three_flows import followed
@@ -251,7 +251,7 @@ def test_with_two_replicas_leading_decides_who_follows(
     worst survivor is one that no choice with these leader counts betters, proven by prices where
     counting alone is too low."""
     cluster = random_sets(2, brokers, partitions, factor=2)
-    problem = Problem.resolve(cluster, PlanOptions(no_moves=True))
+    problem = resolve(cluster, PlanOptions(no_moves=True))
     assert followed(problem, cluster.replicas).tolist() == cluster.replicas.tolist()
     exact, flows = (
         partage.plan(cluster, no_moves=True, strategy=strategy)

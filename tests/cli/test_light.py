@@ -36,6 +36,7 @@ PLAN = {
     ),
     "brokers.leaders": "choices failures racks",
     "brokers.placement": "disks log_dirs",
+    "brokers.posing": "broker_changes known_rates problem_warnings resolving topic_choice",
     "brokers.strategies": "exact",
     "brokers.waves": "between_log_dirs changes disk_order safe_order schedule",
     "cli": "cluster_argument cluster_commands loads next_step parameters plan_options",

@@ -42,7 +42,7 @@ ALLOWED = {
     # a folder only if it is empty
     ("live/sandbox/cluster.py", "rmdir"),
     # no file: a broker
-    ("brokers/problem.py", "replace"),
+    ("brokers/posing/broker_changes.py", "replace"),
     # no file: a replica
     ("flow/load_balancing/replicas.py", "move"),
     # a table into the directory that outputs made for it, or into memory

@@ -20,7 +20,7 @@ from rich.console import Console
 import partage
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from partage.consumers.comparison import compare_schedules
 from partage.consumers.schedule import GroupLoads
@@ -110,7 +110,7 @@ def test_plan_with_uneven_racks(screen: Screen) -> None:
 def test_plan_by_rate(screen: Screen) -> None:
     cluster = grown()
     rates = np.array([one["size_bytes"] for one in cluster.to_json()["partitions"]]) / 5000
-    problem = Problem.resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates)
+    problem = resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates)
     print_plan(solve(problem).document(), screen.console)
     assert screen.shows("plan-by-rate") <= LINES - 3 + LOADS
 

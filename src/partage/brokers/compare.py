@@ -17,6 +17,7 @@ import numpy as np
 
 from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.brokers.strategies import STRATEGIES, strategy_named
@@ -220,6 +221,6 @@ def _in_another_order(problem: Problem) -> Problem:
         copy_bytes=np.array(cluster.copy_list())[rows].tolist(),
     ).identified_as(cluster)
     # rates are by (topic, partition) ascending, in whatever order the input was
-    other = Problem.resolve(shuffled, problem.options, problem.bytes_per_second)
+    other = resolve(shuffled, problem.options, problem.bytes_per_second)
     other.warnings[:], other.loads[:] = problem.warnings, problem.loads
     return other

@@ -439,6 +439,16 @@ class Cluster:
         pairs = zip(self.log_dirs.tolist(), self.replication_factor.tolist(), strict=True)
         return [row[:n] for row, n in pairs]
 
+    def has_known_log_dirs(self, broker: int) -> bool:
+        """Whether the broker at this position has several log dirs, and it is known what is in
+        them: all its replicas, or all but those that an offline one hides."""
+        own = self.brokers[broker].log_dirs
+        if len(own) < 2 or self.log_dirs is None:
+            return False
+        if any(one.offline is not None for one in own):
+            return True
+        return not ((self.replicas == broker) & (self.log_dirs < 0)).any()
+
     def log_dir_paths(self, row: int) -> list[str]:
         """The log dir of each replica of a partition, ``any`` where it is not known."""
         if self.log_dirs is None:

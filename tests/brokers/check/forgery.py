@@ -15,6 +15,7 @@ from msgspec import structs
 from partage import CannotError, Cluster, InputError
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.brokers.strategies import STRATEGIES, Strategy
@@ -92,7 +93,7 @@ def a_problem(rng: random.Random) -> Problem:
     if rng.random() < 0.2:
         options["throttle"] = "1B"
     rates = np.array([float(rng.randint(0, 9)) for _ in range(cluster.partitions)])
-    return Problem.resolve(cluster, PlanOptions(**options), rates)
+    return resolve(cluster, PlanOptions(**options), rates)
 
 
 def problems(rng: random.Random) -> Iterator[tuple[Problem, Plan]]:
@@ -318,7 +319,7 @@ def solve_with_other_limits(problem: Problem, rng: random.Random) -> Value | Non
         options = PlanOptions(**kept, **rng.choice(_LIMITS))
         rates = problem.bytes_per_second
         cluster = problem.cluster
-        return solve(Problem.resolve(cluster, options, rates)).document()
+        return solve(resolve(cluster, options, rates)).document()
     except (InputError, CannotError):
         return None
 

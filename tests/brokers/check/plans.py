@@ -13,7 +13,7 @@ from partage import Cluster
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from partage.cluster.clients import SHARE, Clients, TopicClients
 from tests.brokers.check.tampering import Files
@@ -24,7 +24,7 @@ from tests.matrices import cluster_of, partitions
 def by_rate() -> Plan:
     cluster = uneven_racks()
     rates = np.random.default_rng(1).lognormal(8, 0.5, cluster.partitions)
-    return solve(Problem.resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates))
+    return solve(resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates))
 
 
 def mixed() -> Plan:

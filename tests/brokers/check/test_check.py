@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from partage import CannotError, Cluster, InputError, plan
 from partage.brokers.check import check
 from partage.brokers.options import PlanOptions
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from tests.brokers.check.plans import SOUND, LazyPlans, mixed
 from tests.brokers.check.tampering import (
@@ -40,7 +40,7 @@ def test_random_plans_are_sound(job: tuple[Value, Value], rated: bool, strategy:
     asked: Value = options | {"strategy": strategy} | ({"leaders": "rate"} if rated else {})
     rates = np.array([float(p % 4) for p in range(len(cluster["partitions"]))])
     try:
-        made = solve(Problem.resolve(Cluster.from_json(cluster), PlanOptions(**asked), rates))
+        made = solve(resolve(Cluster.from_json(cluster), PlanOptions(**asked), rates))
     except (InputError, CannotError):
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,7 @@ import pytest
 
 from partage import Cluster
 from partage.brokers.options import PlanOptions
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from partage.flow.assignment import assign
 from partage.flow.assignment.trade_off import aimed
@@ -35,7 +35,7 @@ def worse(
 ) -> Files:
     """A plan of ``exact`` with the lists ``after`` (in the spelling of ``cluster_of``)."""
     measured = None if rates is None else np.array(rates)
-    problem = Problem.resolve(cluster, PlanOptions(**options), measured)
+    problem = resolve(cluster, PlanOptions(**options), measured)
     ids = problem.cluster.broker_ids.tolist()
     rows = [[ids.index(int(b)) for b in row.split(",")] for row in after.split()]
     width = max(map(len, rows))
@@ -46,7 +46,7 @@ def worse(
 
 def honest(cluster: Cluster, **options: Any) -> dict[str, Value]:
     """The stages of the best plan, by name."""
-    made = solve(Problem.resolve(cluster, PlanOptions(**options)))
+    made = solve(resolve(cluster, PlanOptions(**options)))
     return {stage.name.value: stage.to_json() for stage in made.stages}
 
 
@@ -132,7 +132,7 @@ def an_aim_at_loads_that_are_as_fair_with_more_moves(folder: Path) -> Files:
     """Nine replicas on two brokers: five and four need a move less than four and five."""
     cluster = cluster_of("1 1 1 1 1 1 2 2 2", "1 2")
     f = worse(folder, cluster, "2 2 1 1 1 1 2 2 2", max_moves=5)
-    problem = aimed(Problem.resolve(cluster, PlanOptions()).sharing, np.array([4, 5]))
+    problem = aimed(resolve(cluster, PlanOptions()).sharing, np.array([4, 5]))
     for proof in prove(problem, assign(problem, ("load", "moves", "spread"))):
         stage = f.stage({"load": "replicas", "spread": "topic spread"}.get(proof.cost, proof.cost))
         stage.update(value=proof.value, bound=proof.bound)

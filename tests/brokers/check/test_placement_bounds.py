@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from partage import CannotError, Cluster, InputError
 from partage.brokers.options import PlanOptions
 from partage.brokers.planning import plan
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES, Strategy
 from partage.flow.packing import pack
@@ -265,7 +266,7 @@ def test_a_plan_that_breaks_its_limit(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
     def too_many(problem: Problem) -> Any:
         free = PlanOptions(**{**problem.options.given(), "max_moves": None})
-        return STRATEGIES["generous"].decide(Problem.resolve(problem.cluster, free))
+        return STRATEGIES["generous"].decide(resolve(problem.cluster, free))
 
     generous = STRATEGIES["exact"]
     monkeypatch.setitem(STRATEGIES, "generous", generous)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partage.brokers.options import PlanOptions
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.flow.packing import pack
 from tests.brokers.check.forgery import planned
 from tests.brokers.check.plans import LazyPlans
@@ -135,7 +135,7 @@ def test_bands_around_other_bytes(tmp_path: Path) -> None:
     """Every broker holds its fair share; a band that is moved up makes a useless move look
     needed."""
     cluster = cluster_of("1/10 " * 10 + "2/10 " * 10, "1 2")
-    problem = Problem.resolve(cluster, PlanOptions(balance="bytes", tolerance="20%"))
+    problem = resolve(cluster, PlanOptions(balance="bytes", tolerance="20%"))
     lists = cluster.replicas.copy()
     lists[-1] = 0
     planned(problem, lists).write(tmp_path / "plan")
@@ -154,7 +154,7 @@ def test_bands_around_other_bytes(tmp_path: Path) -> None:
 def test_bands_beyond_64_bits(tmp_path: Path, end: str) -> None:
     """Ends that differ by 2**63 have no 64-bit distance; a useless move would look needed."""
     cluster = cluster_of("1/10 " * 10 + "2/10 " * 10, "1 2")
-    problem = Problem.resolve(cluster, PlanOptions(balance="bytes", tolerance="10%"))
+    problem = resolve(cluster, PlanOptions(balance="bytes", tolerance="10%"))
     lists = cluster.replicas.copy()
     lists[-1] = 0
     planned(problem, lists).write(tmp_path / "plan")
@@ -173,7 +173,7 @@ def test_bands_beyond_64_bits(tmp_path: Path, end: str) -> None:
 def test_an_empty_broker_is_not_in_its_band(tmp_path: Path) -> None:
     """The fullest of sixty brokers is within 2 % of the bound, whether or not one is empty."""
     rows = " ".join(f"{b}/100" for b in range(2, 61))
-    problem = Problem.resolve(cluster_of(rows, " ".join(map(str, range(1, 61)))), BALANCED)
+    problem = resolve(cluster_of(rows, " ".join(map(str, range(1, 61)))), BALANCED)
     made = planned(problem, problem.cluster.replicas)
     made.write(tmp_path / "plan")
     assert judged(tmp_path / "plan").defects == []
@@ -185,7 +185,7 @@ def test_a_set_that_only_breaks_the_rack_rule_must_stay_where_disks_are_relieved
 ) -> None:
     """On broker 3 it would force the other partition away, and the bound would count that."""
     cluster = cluster_of("1,2/80 3/40", "1:a/200 2:a/200 3:b/200 4:b/200")
-    problem = Problem.resolve(cluster, PlanOptions(relieve="40%"))
+    problem = resolve(cluster, PlanOptions(relieve="40%"))
     planned(problem, np.array([[0, 2], [3, -1]])).write(tmp_path / "plan")
     assert (
         "plan.json: t-0: moves, although it only breaks the rack rule"

@@ -19,6 +19,7 @@ from partage.brokers.check.stages import stages_of
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.brokers.strategies import STRATEGIES
@@ -72,7 +73,7 @@ def a_problem(rng: random.Random, options: dict[str, Any]) -> Problem:
         for row in lists:
             del row["size_bytes"]
         options = options | {"reassignment": {"version": 1, "partitions": lists}}
-    return Problem.resolve(cluster, PlanOptions(**options), rates)
+    return resolve(cluster, PlanOptions(**options), rates)
 
 
 @pytest.mark.sampled(3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import partage
 from partage.brokers.explain import explain
 from partage.brokers.options import PlanOptions
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from partage.cluster.model import Cluster
 from partage.errors import InputError
@@ -111,7 +111,7 @@ def test_by_rate_too() -> None:
     held = cluster([[1, 2, 3], [2, 3, 1], [3, 1, 2], [1, 3, 2]] * 6, brokers=3)
     rates = np.random.default_rng(1).lognormal(8, 0.5, held.partitions)
     options = PlanOptions(leaders="rate", demote_broker=2, no_moves=True)
-    made = solve(Problem.resolve(held, options, rates))
+    made = solve(resolve(held, options, rates))
     assert {one[0] for one in orders(made)} == {1, 3}
     assert {one[2] for one in orders(made)} == {2}
     assert made.settled

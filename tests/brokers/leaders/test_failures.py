@@ -12,7 +12,7 @@ from benchmarks.clusters import cluster_json
 import partage
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from partage.cluster import Cluster
 from partage.flow import counts_below_cap, open_picks, takeover_counts
@@ -112,7 +112,7 @@ def test_leaders_by_rate_keep_their_counts() -> None:
     """Rates decide who leads, so the worst survivor is compared with other followers only."""
     cluster = cluster_of(MORE_THAN_ONE_CHOICE, "1 2 3 4 5")
     rates = np.arange(1.0, 22.0)
-    made = solve(Problem.resolve(cluster, PlanOptions(leaders="rate", no_moves=True), rates))
+    made = solve(resolve(cluster, PlanOptions(leaders="rate", no_moves=True), rates))
     assert "joint failure balance" not in bounds(made)
     job = read_problem(cluster.to_json(), {"no_moves": True})
     lists = made.after.replica_lists()

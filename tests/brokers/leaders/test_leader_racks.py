@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import partage
 from partage.brokers.options import PlanOptions
 from partage.brokers.planning import plan
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from partage.cluster.model import Cluster
 from partage.errors import CannotError, InputError
@@ -112,7 +112,7 @@ def test_by_rate_too() -> None:
     cluster = racked(24)
     rates = np.random.default_rng(1).lognormal(8, 0.5, cluster.partitions)
     options = PlanOptions(leaders="rate", leader_racks="orders=a")
-    made = solve(Problem.resolve(cluster, options, rates))
+    made = solve(resolve(cluster, options, rates))
     assert leaders_in(made, "orders") == {"a"}
     assert made.settled
 

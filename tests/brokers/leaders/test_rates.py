@@ -16,7 +16,7 @@ from partage.brokers.leaders import rates as by_rate
 from partage.brokers.leaders.rates import scaled
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.proofs import Stage
 from partage.brokers.solving import solve
 from partage.brokers.stages import RATE_SCALE as SCALE
@@ -27,7 +27,7 @@ def made(lists: Lists, rates: Sequence[float], brokers: int | None = None, **opt
     count = brokers if brokers is not None else max(map(max, lists)) + 1
     cluster = cluster_of(text(lists), " ".join(map(str, range(count))))
     asked = PlanOptions(leaders="rate", **({"no_moves": True} | options))
-    return solve(Problem.resolve(cluster, asked, np.array(rates, dtype=float)))
+    return solve(resolve(cluster, asked, np.array(rates, dtype=float)))
 
 
 def stage(found: Plan) -> Stage:
@@ -113,15 +113,15 @@ def test_the_rates_of_the_cluster_file() -> None:
     cluster = cluster_of("0,1 0,1 0,1 0,1", "0 1")
     rates = np.array([3.0, 1.0, np.nan, 1.0])
     asked = PlanOptions(leaders="rate", no_moves=True)
-    own = solve(Problem.resolve(dataclasses.replace(cluster, bytes_in=rates), asked))
-    measured = solve(Problem.resolve(cluster, asked, np.nan_to_num(rates)))
+    own = solve(resolve(dataclasses.replace(cluster, bytes_in=rates), asked))
+    measured = solve(resolve(cluster, asked, np.nan_to_num(rates)))
     assert own.after.replica_lists() == measured.after.replica_lists()
     assert max(led(own, [3, 1, 0, 1])) == 3
     assert stage(own).value == stage(measured).value
     assert own.document()["loads"] == ["rates: bytes_in_per_second of the cluster file"]
     assert own.document()["warnings"][0].startswith("unknown rates count as 0: ")
     other = dataclasses.replace(cluster, bytes_in=rates[::-1])
-    won = solve(Problem.resolve(other, asked, np.nan_to_num(rates)))
+    won = solve(resolve(other, asked, np.nan_to_num(rates)))
     assert won.after.replica_lists() == measured.after.replica_lists()
 
 

@@ -13,7 +13,7 @@ import pytest
 from partage.brokers.compare import Comparison, solve_with_each
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.strategies.bin_packing import bin_packing
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
@@ -228,7 +228,7 @@ def test_rules_hold_on_random_clusters(seed: int, balance: str) -> None:
         options["remove_broker"] = [1]
     if seed % 4 > 1:
         options["replication_factor"] = str(1 + seed % 3)
-    problem = Problem.resolve(Cluster.from_json(value), PlanOptions(**options))
+    problem = resolve(Cluster.from_json(value), PlanOptions(**options))
     lists = lists_of(problem)
     for row, factor in zip(lists, problem.target.tolist(), strict=True):
         assert len(row) == len(set(row)) == factor
@@ -244,7 +244,7 @@ def test_rules_hold_on_random_clusters(seed: int, balance: str) -> None:
 
     value["brokers"].reverse()
     value["partitions"].reverse()
-    assert lists_of(Problem.resolve(Cluster.from_json(value), problem.options)) == lists
+    assert lists_of(resolve(Cluster.from_json(value), problem.options)) == lists
 
 
 def test_compare_shows_both() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from partage.brokers.options import PlanOptions
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.generate import Draw, generate, layout
 from partage.cluster import Cluster
@@ -206,7 +207,7 @@ def problem_of(
     for row, number in zip(rows, numbers or (), strict=False):
         row["partition"] = number
     cluster = Cluster.from_json({"brokers": brokers_of(brokers), "partitions": rows})
-    return Problem.resolve(cluster, PlanOptions(**options))
+    return resolve(cluster, PlanOptions(**options))
 
 
 proposed = partial(decided, generate)
@@ -283,7 +284,7 @@ def test_same_input_in_another_order_gives_the_same() -> None:
     value = problem.cluster.to_json()
     value["brokers"].reverse()
     value["partitions"].reverse()
-    other = Problem.resolve(Cluster.from_json(value), problem.options)
+    other = resolve(Cluster.from_json(value), problem.options)
     assert proposed(other) == proposed(problem)
 
 

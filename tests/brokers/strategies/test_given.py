@@ -20,7 +20,7 @@ from partage.brokers.explain import explain
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.planning import problem_of
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.solving import solve
 from partage.brokers.strategies import STRATEGIES
 from partage.cluster.reassignment import Reassignment
@@ -323,7 +323,7 @@ def test_check_reports_only_broken_rules(
     rates = None if rate is None else np.arange(cluster.partitions) * rate
     asked = PlanOptions(reassignment=job[1], leaders="count" if rate is None else "rate", **options)
     try:
-        made = solve(Problem.resolve(cluster, asked, rates))
+        made = solve(resolve(cluster, asked, rates))
     except (CannotError, InputError):  # no sizes known, more replicas than live brokers
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ import pytest
 from partage.brokers.compare import Comparison, solve_with_each
 from partage.brokers.options import PlanOptions
 from partage.brokers.planning import plan
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.strategies.greedy import greedy
 from partage.cluster import Cluster
 from partage.errors import CannotError
@@ -124,7 +124,7 @@ def test_rules_hold_and_nothing_moves_without_need(seed: int) -> None:
     options: dict[str, Any] = {"add_broker": ["20"]}
     if seed % 3:
         options["replication_factor"] = str(seed % 3)
-    problem = Problem.resolve(Cluster.from_json(value), PlanOptions(remove_broker=[0], **options))
+    problem = resolve(Cluster.from_json(value), PlanOptions(remove_broker=[0], **options))
     for before, after, factor in zip(
         problem.cluster.replica_lists(), lists_of(problem), problem.target.tolist(), strict=True
     ):
@@ -138,10 +138,10 @@ def test_rules_hold_and_nothing_moves_without_need(seed: int) -> None:
 @pytest.mark.parametrize("seed", seeds(10))
 def test_same_input_in_another_order_gives_the_same(seed: int) -> None:
     value = random_value(seed)
-    once = lists_of(Problem.resolve(Cluster.from_json(value), PlanOptions()))
+    once = lists_of(resolve(Cluster.from_json(value), PlanOptions()))
     value["brokers"].reverse()
     value["partitions"].reverse()
-    assert lists_of(Problem.resolve(Cluster.from_json(value), PlanOptions())) == once
+    assert lists_of(resolve(Cluster.from_json(value), PlanOptions())) == once
 
 
 def test_compare_shows_it() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import partage
 from partage.brokers.options import PlanOptions
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.mip import mip, window
 from partage.cluster import Cluster
@@ -161,7 +162,7 @@ def test_unsupported_problems(matrix: str, options: Json, why: str) -> None:
 def test_limits(limit: str, value: float, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("partage.brokers.strategies.mip"), limit, value)
     with pytest.raises(CannotError, match=why):
-        mip(Problem.resolve(grown(), PlanOptions()))
+        mip(resolve(grown(), PlanOptions()))
 
 
 # ------------------------------------------------------------------ random jobs
@@ -192,7 +193,7 @@ def fewest_moves(problem: Problem) -> int | None:
 
 def resolved(value: Json, options: Json) -> Problem | None:
     try:
-        return Problem.resolve(Cluster.from_json(value), PlanOptions(**options))
+        return resolve(Cluster.from_json(value), PlanOptions(**options))
     except InputError:
         return None
 

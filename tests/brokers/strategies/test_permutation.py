@@ -14,7 +14,7 @@ from math import perm
 import pytest
 
 from partage.brokers.compare import Comparison, solve_with_each
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.strategies.permutation import LIMIT, assignments, permutation
 from partage.cluster import Cluster
 from partage.errors import CannotError
@@ -146,7 +146,7 @@ def test_same_input_in_another_order_gives_the_same() -> None:
     value = problem.cluster.to_json()
     value["brokers"].reverse()
     value["partitions"].reverse()
-    assert lists_of(Problem.resolve(Cluster.from_json(value), problem.options)) == lists_of(problem)
+    assert lists_of(resolve(Cluster.from_json(value), problem.options)) == lists_of(problem)
 
 
 def test_its_limit_counts_the_chosen_of_one_factor() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from partage.brokers.compare import Comparison, solve_with_each
 from partage.brokers.options import PlanOptions
-from partage.brokers.problem import Problem
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.strategies.rack_greedy import java_hash, rack_greedy
 from partage.cluster import Cluster
 from partage.errors import CannotError
@@ -149,7 +149,7 @@ def test_promises_on_random_clusters() -> None:
     answered = 0
     for seed in range(200):
         value = random_value(seed)
-        problem = Problem.resolve(
+        problem = resolve(
             Cluster.from_json(value), PlanOptions(add_broker=["20:a", "21:b", "22:c"])
         )
         try:
@@ -171,7 +171,7 @@ def test_promises_on_random_clusters() -> None:
         assert lists_of(again) == lists, "a second run changes something"
         value["brokers"].reverse()
         value["partitions"].reverse()
-        other = Problem.resolve(Cluster.from_json(value), problem.options)
+        other = resolve(Cluster.from_json(value), problem.options)
         assert lists_of(other) == lists
     assert answered > 100
 

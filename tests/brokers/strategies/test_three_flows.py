@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import partage
 from partage.brokers.options import PlanOptions
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.three_flows import followed, three_flows
 from partage.cluster import Cluster
@@ -260,10 +261,10 @@ def test_rules_hold_and_the_order_of_the_input_does_not_matter(
         asked = read_problem(value, options)
     except BadProblemError:
         return
-    problem = Problem.resolve(Cluster.from_json(value), PlanOptions(**options))
+    problem = resolve(Cluster.from_json(value), PlanOptions(**options))
     lists = lists_of(problem)
     assert defects(asked, lists) == []
-    again = Problem.resolve(Cluster.from_json(data.draw(shuffled(value))), PlanOptions(**options))
+    again = resolve(Cluster.from_json(data.draw(shuffled(value))), PlanOptions(**options))
     assert lists_of(again) == lists
 
 
@@ -274,7 +275,7 @@ def test_without_racks_and_topics_loads_are_even(value: Any, factor: int, remove
     if remove:
         options["remove_broker"] = [1]
     try:
-        problem = Problem.resolve(Cluster.from_json(value), PlanOptions(**options))
+        problem = resolve(Cluster.from_json(value), PlanOptions(**options))
     except InputError:
         return  # more replicas than brokers
     count = [

@@ -33,7 +33,7 @@ from partage.brokers.placement.log_dir_program import (
     fewest_bytes_within,
     in_log_dirs,
 )
-from partage.brokers.problem import Problem, has_known_log_dirs
+from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage
 from partage.brokers.stages import StageName
 from partage.cluster import Cluster
@@ -160,7 +160,7 @@ def disks_of(problem: Problem, after: Cluster) -> Iterator[BrokerDisks]:
     size = np.maximum(before.size_bytes, 0)[row]
     for number, one in enumerate(after.brokers):
         slots = problem.open_log_dirs(number)
-        if not slots or not one.alive or not has_known_log_dirs(before, number):
+        if not slots or not one.alive or not before.has_known_log_dirs(number):
             continue
         here = slice(*np.searchsorted(broker, (number, number + 1)).tolist())
         emptied = [d for b, d in problem.removed_log_dirs if b == number]

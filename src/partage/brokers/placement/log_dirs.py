@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from partage.arrays import Ints
 from partage.brokers.figures import changed_sets, kept_log_dirs, only_in
-from partage.brokers.problem import Problem, has_known_log_dirs
+from partage.brokers.problem import Problem
 from partage.brokers.waves import Wave
 from partage.cluster import Cluster
 from partage.errors import CannotError
@@ -58,7 +58,7 @@ def choose_log_dirs(problem: Problem, after: Cluster, waves: Sequence[Wave]) -> 
     chosen = kept_log_dirs(before, after)
     _empty_with_moves(problem, after, waves, coming, going)
     for broker, new in sorted(coming.items()):
-        if has_known_log_dirs(before, broker):
+        if before.has_known_log_dirs(broker):
             choice = _Choice(problem, broker, going[broker])
             for replica in sorted(new, key=lambda one: (-one.size, one.row)):
                 chosen[replica.row, replica.column] = choice.place(replica)

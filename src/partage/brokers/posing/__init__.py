@@ -10,6 +10,7 @@ import numpy as np
 
 from partage.arrays import Floats, Ints
 from partage.brokers.options import GIVEN, PlanOptions
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import strategy_named
 from partage.cluster import Cluster
@@ -30,7 +31,7 @@ def posed(
     if options.strategy == GIVEN and options.reassignment is None:
         raise InputError(f"strategy {GIVEN}", "needs replica lists: give `reassignment`")
     if profile is None:
-        return _with_tiers(Problem.resolve(cluster, options))
+        return _with_tiers(resolve(cluster, options))
     from partage.measured_loads import Profile
 
     if not isinstance(profile, Profile):
@@ -44,7 +45,7 @@ def posed(
         loads.append(
             f"bytes out: what groups consumed between samples, of {plural(known, 'partition')}"
         )
-    problem = Problem.resolve(cluster, options, rates)
+    problem = resolve(cluster, options, rates)
     if rates is not None:
         loads.insert(0, f"rates: {profile.rates}")
     problem.loads[:0] = loads

@@ -8,7 +8,8 @@ import numpy as np
 
 from partage.arrays import Bools
 from partage.brokers.figures import not_in
-from partage.brokers.problem import Problem, some
+from partage.brokers.posing.problem_warnings import some
+from partage.brokers.problem import Problem
 from partage.cluster.min_insync import MIN_INSYNC, lowered_below
 from partage.units import listed, plural
 

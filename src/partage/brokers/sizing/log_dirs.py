@@ -19,7 +19,6 @@ from partage.brokers.placement.log_dir_program import (
     fewest_bytes_within,
     in_log_dirs,
 )
-from partage.brokers.problem import has_known_log_dirs
 from partage.brokers.sizing.resources import Resource
 from partage.cluster import Broker, Cluster
 
@@ -49,7 +48,7 @@ def fullest_log_dirs(
         places = [i for i, one in enumerate(broker.log_dirs) if one.takes_replicas]
         limits = disk.log_dir_limits(broker)
         limit = np.array([limits[i] for i in places] or [disk.limit(broker)])
-        chosen = after.log_dirs is not None and has_known_log_dirs(after, place) and bool(places)
+        chosen = after.log_dirs is not None and after.has_known_log_dirs(place) and bool(places)
         if chosen:
             assert after.log_dirs is not None
             log_dir = after.log_dirs[row[here], column[here]]

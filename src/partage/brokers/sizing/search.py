@@ -24,7 +24,8 @@ from partage.brokers.option_values import NewBroker
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan, Progress
 from partage.brokers.posing import posed
-from partage.brokers.problem import Problem, usual_broker
+from partage.brokers.posing.broker_changes import usual_broker
+from partage.brokers.problem import Problem
 from partage.brokers.sizing.bounds import Bound, LowerBounds, needed
 from partage.brokers.sizing.choice import fewer, more
 from partage.brokers.sizing.fitting import fitted

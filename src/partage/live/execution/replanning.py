@@ -23,6 +23,7 @@ from partage.brokers.check.replan_files import replan_number, replans
 from partage.brokers.option_values import LeaderRacks
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
+from partage.brokers.posing.resolving import resolve
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.cluster import Cluster
@@ -158,7 +159,7 @@ def _problem(
         concurrency=concurrency,
         batch=plan.batch,
     )
-    problem = Problem.resolve(expected, options)
+    problem = resolve(expected, options)
     chosen = np.array([state.key in keys for state in states])
     # ``Cluster.build`` sorts by topic and number, as a snapshot is sorted
     target = expected.replication_factor.copy()

@@ -172,7 +172,9 @@ def _rates_of_leaders(problem: Problem) -> tuple[Floats | None, Floats | None]:
     """[P] bytes per second that a leader receives from producers, and that it sends."""
     if problem.bytes_per_second is None and problem.cluster.bytes_in is None:
         return None, None
-    rates = problem.rates or problem.with_rates().rates
+    from partage.brokers.posing.known_rates import with_rates
+
+    rates = problem.rates or with_rates(problem).rates
     assert rates is not None, "resolved"
     return rates.bytes_in, rates.bytes_out + (problem.target - 1) * rates.bytes_in
 
