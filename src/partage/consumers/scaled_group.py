@@ -21,7 +21,7 @@ from partage.consumers.lag_scaler import LagScaler
 from partage.consumers.protocol import Coordinator
 from partage.consumers.scenario import Scenario, ScenarioMember
 from partage.consumers.schedule import PER_SECONDS, GroupLoads, Schedule, Stretch
-from partage.consumers.simulation import Run
+from partage.consumers.simulation.run import Run
 from partage.consumers.steps import PauseCost, pauses_of
 
 _BEFORE = 60.0
@@ -147,7 +147,7 @@ class _Player:
     def play(self, first: int) -> Played:
         self._resize(first, 0.0)
         self._advance(0.0)
-        began, moved = len(self.run.rounds), self.run.moved
+        began, moved = len(self.run.rounds), self.run.ownership.moved
         changes, member_seconds = [(0.0, first)], 0.0
         now = 0.0
         for window in range(len(self.loads.start)):
@@ -225,6 +225,6 @@ class _Player:
             self._owners_changed()
 
     def _owners_changed(self) -> None:
-        if self.known != self.run.owner_changes:
-            self.known = self.run.owner_changes
-            self.backlog.own(self.run.owners())
+        if self.known != self.run.ownership.changes:
+            self.known = self.run.ownership.changes
+            self.backlog.own(self.run.ownership.owners())

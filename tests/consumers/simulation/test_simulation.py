@@ -242,7 +242,7 @@ def test_a_leader_that_does_not_withhold_is_detected(monkeypatch: pytest.MonkeyP
     played = scenario(members, {"t": 7}, latency=0.1)
     assert simulate(played, "roundrobin", "cooperative").violations == ()
     wrong = hand_over(played.topics, "roundrobin")
-    monkeypatch.setattr("partage.consumers.simulation.make_leader", lambda *_, **__: wrong)
+    monkeypatch.setattr("partage.consumers.simulation.run.make_leader", lambda *_, **__: wrong)
     found = simulate(played, "roundrobin", "cooperative")
     assert found.violations[0].endswith("is owned by c and b")
     assert found.to_json()["invariants"] == list(found.violations)
