@@ -286,8 +286,8 @@ def test_failover() -> None:
 def test_failovers_configuration() -> None:
     configured = kp.FailoverAssignor(config={"assignment.consumer.priority": "10"})
     assert configured.metadata({"t"}).user_data == write_priority(10)
-    for wrong in ("high", 2**31, [1]):
-        with pytest.raises(InputError, match="expected an integer of 32 bits"):
+    for wrong in ("high", 2**31, [1], 1.5, True):
+        with pytest.raises(InputError, match="expected a whole number of 32 bits"):
             kp.FailoverAssignor(priority=wrong)
 
 

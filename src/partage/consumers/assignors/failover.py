@@ -11,13 +11,14 @@ Source: F. Hussonnois, "Comprendre et implémenter des stratégies d'assignation
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from partage.arrays import Ints
-from partage.consumers.user_data import read_priority
+from partage.consumers.user_data import read_priority, write_priority
 from partage.errors import InputError, shown
 from partage.group import Group
 from partage.group.model import NO_MEMBER
@@ -47,11 +48,16 @@ def priority_of(
         return priority
     if CONFIG not in config:
         return read_priority(user_data).value
+    return parse_priority(f"member {member!r}: config.{CONFIG}", config[CONFIG])
+
+
+def parse_priority(where: str, value: object) -> int:
+    """A priority as a consumer's configuration has it: a number, or text. Raises InputError, which
+    names ``where``, for anything but an int32."""
     try:
-        found = int(str(config[CONFIG]))
-    except ValueError:
-        found = DEFAULT_PRIORITY + 1
-    if not -DEFAULT_PRIORITY <= found <= DEFAULT_PRIORITY:
-        where = f"member {member!r}: config.{CONFIG}"
-        raise InputError(where, f"{shown(config[CONFIG])}: expected a whole number of 32 bits")
+        # by its text: int() alone would round 1.5
+        found = int(str(value))
+        write_priority(found)
+    except (ValueError, struct.error):
+        raise InputError(where, f"{shown(value)}: expected a whole number of 32 bits") from None
     return found

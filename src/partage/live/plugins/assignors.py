@@ -15,7 +15,6 @@ assignor uses the last assignment it remembers.
 from __future__ import annotations
 
 import logging
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from typing import Any, ClassVar, TypeAlias
 from partage.consumers.assign import assign, withhold
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors.failover import CONFIG as PRIORITY
+from partage.consumers.assignors.failover import parse_priority
 from partage.consumers.custom import PartitionAssignor, Subscription, run_custom_assignor
 from partage.consumers.user_data import (
     read_generation,
@@ -33,7 +33,6 @@ from partage.consumers.user_data import (
     write_priority,
     write_sticky,
 )
-from partage.errors import InputError
 from partage.group import Group, Member
 from partage.group.member import NO_GENERATION
 
@@ -179,11 +178,7 @@ class Failover(GroupAssignor):
     ) -> None:
         super().__init__(rack=rack)
         value = (config or {}).get(PRIORITY) if priority is None else priority
-        try:
-            self._priority = None if value is None else int(value)
-            self._user_data()
-        except (TypeError, ValueError, struct.error):
-            raise InputError(PRIORITY, f"{value!r}: expected an integer of 32 bits") from None
+        self._priority = None if value is None else parse_priority(PRIORITY, value)
 
     def _user_data(self) -> bytes | None:
         return None if self._priority is None else write_priority(self._priority)
