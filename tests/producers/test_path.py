@@ -193,6 +193,14 @@ def test_none_is_none_before_and_after() -> None:
             "partition: 3: topic 'clicks' has partitions 0 to 2",
         ),
         (ProducerPath(), ProducerRecord("clicks", b"v", partition=-1), "partition: -1"),
+        *(
+            (
+                ProducerPath(),
+                ProducerRecord("clicks", b"v", partition=wrong),  # type: ignore[arg-type]
+                f"partition: expected a number or None, got {wrong!r}",
+            )
+            for wrong in ("1", True, 1.0)
+        ),
     ],
 )
 def test_invalid_values(path: ProducerPath, record: ProducerRecord, problem: str) -> None:

@@ -94,7 +94,9 @@ class ProducerPath:
                 ),
                 topic,
             )
-        elif not isinstance(number, (int, np.integer)) or not 0 <= number < topic.partitions:
+        elif isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            raise InputError("partition", f"expected a number or None, got {number!r}")
+        elif not 0 <= number < topic.partitions:
             raise InputError(
                 "partition",
                 f"{number}: topic {record.topic!r} has partitions 0 to {topic.partitions - 1}",
