@@ -127,6 +127,13 @@ def test_without_the_session_timeout_it_is_counted_until_the_last_line() -> None
     assert history.settings == {"session_timeout": 11.0}
 
 
+def test_a_silence_longer_than_kafkas_default_session_timeout_does_not_replace_it() -> None:
+    history = falls_silent(5, joins_again=76, assigned=77)
+    assert "counted until its last line, which is at most 71.000 s too early" in unknown(history)
+    assert "the replay uses Kafka's default, 45 s" in unknown(history)
+    assert "session_timeout" not in history.settings
+
+
 def test_a_member_left_if_the_others_join_sooner_than_its_session_can_expire() -> None:
     history = falls_silent(49, *config("a"))
     assert [(one.id, one.ended) for one in history.members] == [("a-1", None), ("b-1", "left")]

@@ -110,7 +110,9 @@ def _history(group: str, events: Sequence[Event], alive_until: Mapping[str, int]
     ownership.read_plans()
     ownership.end_replaced()
     if session_timeout is None and ownership.silences:
-        settings["session_timeout"] = min(seconds(min(ownership.silences)), SESSION_TIMEOUT)
+        shortest = seconds(min(ownership.silences))
+        if shortest < SESSION_TIMEOUT:  # a longer one does not contradict Kafka's default
+            settings["session_timeout"] = shortest
     members = ownership.members
     _complete(members, by_member, generations)
     owners_known = any(map(_shows_owners, events))
