@@ -31,8 +31,8 @@ PROGRAM = {
 PLAN = {
     "brokers": (
         "budget declaration directory failure_steps figures leaders least_time "
-        "limiting_constraints optimality option_values options placement plan plan_file posing "
-        "problem proofs search_clock solving stages strategies survivors waves"
+        "limiting_constraints optimality option_values options placement plan plan_document "
+        "plan_file posing problem proofs search_clock solving stages strategies survivors waves"
     ),
     "brokers.leaders": "choices failures racks",
     "brokers.placement": "disks log_dirs",

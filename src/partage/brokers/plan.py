@@ -1,24 +1,21 @@
 """A plan: what changes, its figures, the proof that nothing better exists, and its files.
 
-``brokers.solving`` makes plans, ``brokers.directory`` names and writes their files, and
-docs/plan-directory.md describes every field of plan.json.
+``brokers.solving`` makes plans, ``brokers.plan_document`` is what plan.json has, and
+``brokers.directory`` names and writes the files.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from msgspec.structs import asdict
 
 from partage.arrays import Ints
-from partage.brokers import directory, plan_file
+from partage.brokers import directory
 from partage.brokers.budget import TOLERANCE, fair_window
 from partage.brokers.figures import (
     Placement,
@@ -27,16 +24,15 @@ from partage.brokers.figures import (
     moved_log_dirs,
     new_replicas,
 )
-from partage.brokers.option_values import RESOURCES
-from partage.brokers.options import EXACT, PlanOptions
-from partage.brokers.problem import Problem, Rates, keeps_rules
+from partage.brokers.options import EXACT
+from partage.brokers.problem import Problem, keeps_rules
 from partage.brokers.proofs import Stage, is_aimed
 from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
 from partage.cluster import Cluster
 from partage.errors import InputError, shown
-from partage.files import parse_json, read_text, uncollected
-from partage.flow.packing import pack, unpack
+from partage.files import uncollected
+from partage.flow.packing import unpack
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.units import plural
 
@@ -143,10 +139,15 @@ class Plan:
     @property
     def replicas_deleted(self) -> int:
         """Replicas that are deleted and not replaced, because a replication factor is lowered."""
-        return int(self._deleted.sum())
+        return int(self.deleted.sum())
 
     @cached_property
-    def _deleted(self) -> Ints:
+    def moves_log_dirs(self) -> bool:
+        """Whether a wave moves replicas between log dirs of their broker."""
+        return any(wave.log_dir_moves for wave in self.waves)
+
+    @cached_property
+    def deleted(self) -> Ints:
         """[P] replicas of each partition that are deleted."""
         return deleted_replicas(self.before.replication_factor, self.after.replication_factor)
 
@@ -210,7 +211,7 @@ class Plan:
             return {}
         return {
             "replicas_deleted": self.replicas_deleted,
-            "partitions_with_fewer_replicas": int(np.count_nonzero(self._deleted)),
+            "partitions_with_fewer_replicas": int(np.count_nonzero(self.deleted)),
         }
 
     @cached_property
@@ -219,7 +220,8 @@ class Plan:
         return self._placement_figures(self.before)
 
     @cached_property
-    def _load_model(self) -> LoadModel | None:
+    def load_model(self) -> LoadModel | None:
+        """The loads of the brokers, where rates are known."""
         if self.problem.rates is None:
             return None
         from partage.brokers.load import LoadModel
@@ -230,7 +232,7 @@ class Plan:
         """The figures of a placement; of every resource, and of bytes between racks, where loads
         are known."""
         figures = Placement(cluster, self.problem.usable).figures()
-        rates, model = self.problem.rates, self._load_model
+        rates, model = self.problem.rates, self.load_model
         if rates is None or model is None:
             return figures
         from partage.brokers.load import resource_figures
@@ -249,137 +251,9 @@ class Plan:
 
     def contents(self) -> dict[str, Any]:
         """plan.json as a value, without its fingerprint: to show a plan needs none."""
-        return {
-            "format_version": directory.FORMAT_VERSION,
-            "partage": _version(),
-            "strategy": self.problem.options.strategy,
-            "cluster_id": self.before.cluster_id,
-            "topic_ids": self._topic_ids(),
-            **self._clients(),
-            "changes": len(self.changed) > 0,
-            "options": self.problem.options.given(),
-            "brokers": self._broker_entries(),
-            "topics": list(self.before.topics),
-            "partitions": self._partition_columns(),
-            "figures": {
-                "before": self.figures_before,
-                # without the seconds: the same input gives the same bytes
-                "after": {k: v for k, v in self.figures.items() if k != "seconds"},
-            },
-            "binding": list(self.binding),
-            "gaps": self.gaps,
-            "loads": [*self.problem.loads, *self.hints],
-            "warnings": list(self.warnings),
-            "certificate": {
-                "stages": [stage.to_json() for stage in self.stages],
-                **self._fair_shares(),
-            },
-            "waves": [self._wave_entry(i, wave) for i, wave in enumerate(self.waves, start=1)],
-        }
+        from partage.brokers.plan_document import contents_of
 
-    def _broker_entries(self) -> list[dict[str, Any]]:
-        excluded, added = self.problem.excluded, self.problem.added
-        outside = self.problem.outside
-        return [
-            broker
-            | {"excluded": bool(excluded[i]), "added": bool(added[i])}
-            | ({"outside": True} if outside[i] else {})
-            for i, broker in enumerate(self.before.broker_entries())
-        ]
-
-    def _partition_columns(self) -> dict[str, Any]:
-        problem, before = self.problem, self.before
-        rates = problem.bytes_per_second
-        target = before.replication_factor if problem.options.no_moves else problem.target
-        return {
-            "topic": before.topic.tolist(),
-            "partition": before.partition.tolist(),
-            "size_bytes": [None if s < 0 else s for s in before.size_bytes.tolist()],
-            **self._copy_column(),
-            "bytes_per_second": None if rates is None else rates.tolist(),
-            **self._rate_columns(),
-            "chosen": problem.chosen.tolist(),
-            "replication_factor": target.tolist(),
-            "before": before.replica_lists(),
-            "after": self.after.replica_lists(),
-            **self._log_dir_columns(),
-        }
-
-    def _copy_column(self) -> dict[str, list[int | None]]:
-        """What new replicas copy, where that is not always the size."""
-        if self.before.copy_bytes is None:
-            return {}
-        return {"copy_bytes": [None if c < 0 else c for c in self.before.copy_list()]}
-
-    def _log_dir_columns(self) -> dict[str, list[list[int]]]:
-        """Positions of log dirs, where known."""
-        if self.before.log_dirs is None or self.after.log_dirs is None:
-            return {}
-        return {
-            "log_dirs_before": self.before.log_dir_lists(),
-            "log_dirs_after": self.after.log_dir_lists(),
-        }
-
-    def _topic_ids(self) -> list[str | None] | None:
-        """The ids of the topics, None where not known; None if none is."""
-        known = self.before.topic_ids
-        return [known.get(topic) for topic in self.before.topics] if known else None
-
-    def _clients(self) -> dict[str, Any]:
-        """In which racks clients are, where known."""
-        clients = self.before.clients
-        return {} if clients is None else {"clients": clients.to_json()}
-
-    def _fair_shares(self) -> dict[str, Any]:
-        """By resource, the fair share of each usable broker; a plan that balances loads has them in
-        its bands."""
-        model = self._load_model
-        if model is None or self.problem.options.by_load:
-            return {}
-        return {"fair": {name: pack(model.fair(name)) for name in RESOURCES}}
-
-    def _rate_columns(self) -> dict[str, list[float]]:
-        """The rates by which loads are counted, where known."""
-        rates = self.problem.rates
-        if rates is None:
-            return {}
-        return {
-            "bytes_in_per_second": rates.bytes_in.tolist(),
-            "bytes_out_per_second": rates.bytes_out.tolist(),
-        }
-
-    def _wave_entry(self, number: int, wave: Wave) -> dict[str, Any]:
-        """A wave and its load, broker by broker."""
-        return {
-            "file": directory.wave_name(number),
-            "partitions": len(wave.rows),
-            "moves": wave.moves,
-            "bytes": wave.bytes,
-            "seconds": wave.seconds,
-            "brokers": self.before.broker_ids[wave.brokers].tolist(),
-            "replicas_in": wave.replicas_in.tolist(),
-            "replicas_out": wave.replicas_out.tolist(),
-            "bytes_in": None if wave.bytes_in is None else wave.bytes_in.tolist(),
-            "bytes_out": None if wave.bytes_out is None else wave.bytes_out.tolist(),
-            **self._between_log_dirs(wave),
-            **self._deleted_in(wave),
-        }
-
-    @cached_property
-    def _moves_log_dirs(self) -> bool:
-        return any(wave.log_dir_moves for wave in self.waves)
-
-    def _between_log_dirs(self, wave: Wave) -> dict[str, int]:
-        """What a wave moves between log dirs, where the plan moves anything there."""
-        if not self._moves_log_dirs:
-            return {}
-        return {"log_dir_moves": wave.log_dir_moves, "log_dir_bytes": wave.log_dir_bytes}
-
-    def _deleted_in(self, wave: Wave) -> dict[str, int]:
-        """How many replicas a wave deletes, where the plan deletes any."""
-        if not self.replicas_deleted:
-            return {}
-        return {"replicas_deleted": int(self._deleted[wave.rows].sum())}
+        return contents_of(self)
 
     @uncollected()
     def files(self) -> dict[str, str]:
@@ -412,37 +286,11 @@ class Plan:
         directory.write(path, {**(beside or {}), **self.files()})
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Self:
+    def read(cls, path: str | os.PathLike[str]) -> Plan:
         """The plan of a plan directory. Raises InputError for files that are missing or damaged."""
-        file, prices = plan_file.read_with_prices(path)
-        before, after = _placements(file)
-        problem = _problem(file, before, after)
-        stages = [
-            Stage(one.name, one.value, one.bound, its_prices, one.exact)
-            for one, its_prices in zip(file.certificate.stages, prices, strict=True)
-        ]
-        targets = dict(zip(before.row_of, after.replica_lists(), strict=True))
-        waves = tuple(_wave(one, path, before, targets) for one in file.waves)
-        if (
-            sorted(row for wave in waves for row in wave.rows)
-            != changed_rows(before, after).tolist()
-        ):
-            differs = "waves/ and plan.json differ: run partage check for the details"
-            raise InputError(os.fspath(path), differs)
-        bound = file.figures.after.waves_lower_bound or 0
-        return cls(
-            problem=problem,
-            before=before,
-            after=after,
-            stages=tuple(stages),
-            schedule=WaveSchedule(waves, bound, (), len(waves)),
-            binding=tuple(file.binding),
-            gaps=file.gaps,
-            settled=file.figures.after.settled,
-            seconds=0.0,
-            warnings=tuple(file.warnings),
-            fullness=_fullness(file),
-        )
+        from partage.brokers.plan_reading import read_plan
+
+        return read_plan(path)
 
     def to_pandas(self, table: Table = "moves") -> Any:
         """A ``pandas.DataFrame`` of the plan's moves, brokers or waves.
@@ -489,125 +337,3 @@ class Plan:
         columns = self._table("brokers")
         rows = list(zip(*columns.values(), strict=True))
         return html_table(self._summary(), columns, rows)
-
-
-def _version() -> str:
-    from partage import __version__
-
-    return __version__
-
-
-def _placements(file: plan_file.PlanFile) -> tuple[Cluster, Cluster]:
-    """Before and after."""
-    part = file.partitions
-    brokers = [
-        {
-            "id": one.id,
-            "rack": one.rack,
-            "disk_bytes": one.disk_bytes,
-            "capacity": one.capacity,
-            "alive": one.alive,
-            "network_in_bytes_per_second": one.network_in_bytes_per_second,
-            "network_out_bytes_per_second": one.network_out_bytes_per_second,
-            "log_dirs": [asdict(log_dir) for log_dir in one.log_dirs],
-        }
-        for one in file.brokers
-    ]
-    rows = zip(file.keys, part.size_bytes, part.copies, part.before, strict=True)
-    partitions = [
-        {
-            "topic": topic,
-            "partition": number,
-            "replicas": replicas,
-            "size_bytes": size,
-            "copy_bytes": copied,
-        }
-        for (topic, number), size, copied, replicas in rows
-    ]
-    value = {"brokers": brokers, "partitions": partitions, "clients": file.clients}
-    cluster = Cluster.from_json(value, directory.MARKER)
-    before = replace(cluster, cluster_id=file.cluster_id, topic_ids=file.id_of_topic)
-    padded = _padded(part.after)
-    placed = np.where(padded < 0, -1, np.searchsorted(before.broker_ids, padded))
-    after = before.with_replicas(placed)
-    if part.log_dirs_before is None or part.log_dirs_after is None:
-        return replace(before, log_dirs=None), after
-    return (
-        replace(before, log_dirs=_padded(part.log_dirs_before)),
-        replace(after, log_dirs=_padded(part.log_dirs_after)),
-    )
-
-
-def _padded(lists: list[list[int]]) -> Ints:
-    width = max(map(len, lists))
-    return np.array([row + [-1] * (width - len(row)) for row in lists], dtype=np.int64)
-
-
-def _fullness(file: plan_file.PlanFile) -> Fullness | None:
-    found = file.figures.after.log_dirs
-    if found is None or found.fullest is None or found.bound is None:
-        return None
-    from partage.brokers.placement.log_dir_balance import Fullness
-
-    return Fullness(Fraction(found.fullest), Fraction(found.bound))
-
-
-def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Problem:
-    """The problem that the plan solves, as far as the files have it."""
-    options: dict[str, Any] = dict(file.options)
-    given = None
-    if "reassignment" in options:
-        from partage.cluster.reassignment import Reassignment
-
-        lists = Reassignment.of(after.to_reassignment(np.arange(after.partitions)))
-        options["reassignment"] = replace(lists, name=str(options["reassignment"]))
-        given = after.replicas
-    part = file.partitions
-    rates = part.bytes_per_second
-    both = None
-    if part.bytes_in_per_second is not None and part.bytes_out_per_second is not None:
-        both = Rates(np.array(part.bytes_in_per_second), np.array(part.bytes_out_per_second))
-    return Problem(
-        cluster=before,
-        options=PlanOptions(**options),
-        usable=np.array([broker.usable for broker in file.brokers]),
-        excluded=np.array([broker.excluded for broker in file.brokers]),
-        added=np.array([broker.added for broker in file.brokers]),
-        chosen=np.array(part.chosen),
-        target=np.array(part.replication_factor or before.replication_factor),
-        bytes_per_second=None if rates is None else np.array(rates),
-        rates=both,
-        given=given,
-        loads=list(file.loads),
-    )
-
-
-def _wave(
-    one: plan_file.PlanWave,
-    path: str | os.PathLike[str],
-    before: Cluster,
-    targets: Mapping[tuple[str, int], list[int]],
-) -> Wave:
-    """A wave as plan.json and its file have it. Raises InputError where they differ."""
-    from partage.cluster.reassignment import Reassignment
-
-    name = os.fspath(Path(path) / one.file)
-    lists = Reassignment.from_json(parse_json(read_text(name, regular=True), name), name).lists
-    for (topic, number), replicas in lists.items():
-        if targets.get((topic, number)) != list(replicas):
-            problem = f"{topic}-{number}: its replicas differ from {directory.MARKER}"
-            raise InputError(name, problem)
-    rows = np.array(sorted(before.row_of[key] for key in lists), dtype=np.int64)
-    brokers = np.searchsorted(before.broker_ids, np.array(one.brokers or [], dtype=np.int64))
-    return Wave(
-        rows=rows,
-        moves=one.moves,
-        brokers=brokers,
-        replicas_in=np.array(one.replicas_in, dtype=np.int64),
-        replicas_out=np.array(one.replicas_out, dtype=np.int64),
-        bytes_in=None if one.bytes_in is None else np.array(one.bytes_in, dtype=np.int64),
-        bytes_out=None if one.bytes_out is None else np.array(one.bytes_out, dtype=np.int64),
-        log_dir_moves=one.log_dir_moves or 0,
-        log_dir_bytes=one.log_dir_bytes or 0,
-        seconds=None if one.seconds is None else int(one.seconds),
-    )
