@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from kafka import errors as kafka_errors
 
 import partage
 from partage.errors import PartageError
-from partage.live.execution.claim import Claim
+from partage.live.execution.claim import Claim, TakenOverError
 from partage.live.execution.journal import Journal
 from partage.live.execution.progress import ProgressUpdate
 from partage.live.execution.retrying_admin import RetryingAdmin
@@ -74,16 +75,21 @@ def test_another_plan_is_refused(cluster: FakeCluster, tmp_path: Path) -> None:
 def test_the_same_plan_goes_on_after_a_kill(cluster: FakeCluster, tmp_path: Path) -> None:
     directory = planned(cluster, tmp_path / "plan")
     with Journal.open(directory) as journal:
-        journal.take_claim(THEIRS)
+        journal.write("claimed", name=THEIRS)
     cluster.configs[ALL_BROKERS] = {THEIRS: "1"}
-    assert apply(cluster, directory).state == "done"
+    updates: list[ProgressUpdate] = []
+    assert apply(cluster, directory, progress=updates.append).state == "done"
+    assert updates[0].note == (
+        "an earlier run of this plan, from host elsewhere, has not ended: checking for 10 s "
+        "whether it still runs"
+    )
     assert cluster.configs[ALL_BROKERS] == {}
 
 
 def test_a_refused_command_removes_what_a_kill_left(cluster: FakeCluster, tmp_path: Path) -> None:
     directory = planned(cluster, tmp_path / "plan")
     with Journal.open(directory) as journal:
-        journal.take_claim(THEIRS)
+        journal.write("claimed", name=THEIRS)
     cluster.configs[ALL_BROKERS] = {THEIRS: "1"}
     cluster.reassign(("t", 0), (4, 3))
     cluster.sleep(1000)
@@ -132,6 +138,67 @@ def test_another_plan_at_any_moment(cluster: FakeCluster, tmp_path: Path, moment
     assert len(refused) == 1
     assert not (second / "journal.jsonl").exists()
     assert cluster.throttles == before
+
+
+def test_a_copy_of_the_directory_is_refused(cluster: FakeCluster, tmp_path: Path) -> None:
+    """Its journal has the claim of the run, which shows that it still runs."""
+    first = claimed(cluster, planned(cluster, tmp_path / "first"))
+    first.take(lambda: None)
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    copy = claimed(cluster, tmp_path / "copy")
+    with pytest.raises(PartageError, match="another partage is applying this plan, from host "):
+        copy.take(lambda: first.check(lambda: None))
+    first.check(lambda: pytest.fail("its claim is missing"))
+    assert len(cluster.configs[ALL_BROKERS]) == 1
+
+
+def test_a_refused_copy_leaves_the_run_its_claim(cluster: FakeCluster, tmp_path: Path) -> None:
+    first = claimed(cluster, planned(cluster, tmp_path / "first"))
+    first.take(lambda: None)
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    cluster.reassign(("t", 0), (4, 3))
+    cluster.sleep(1000)
+
+    def sleep(seconds: float) -> None:
+        cluster.sleep(seconds)
+        first.check(lambda: None)
+
+    with pytest.raises(PartageError, match="the cluster has changed"):
+        apply(cluster, tmp_path / "copy", sleep=sleep)
+    first.check(lambda: pytest.fail("its claim is missing"))
+
+
+@pytest.mark.parametrize("moment", range(8, 24, 2))
+def test_a_run_that_slept_while_a_copy_was_applied_ends(
+    cluster: FakeCluster, tmp_path: Path, moment: int
+) -> None:
+    """It changes nothing more, also no throttle."""
+    first, copy = planned(cluster, tmp_path / "first"), tmp_path / "copy"
+    before, ended = dict(cluster.throttles), []
+
+    def other() -> None:
+        shutil.copytree(first, copy)
+        ended.append(apply(cluster, copy).state)
+
+    cluster.at(moment, other)
+    with pytest.raises(TakenOverError, match="another partage has taken over"):
+        apply(cluster, first)
+    assert (ended, cluster.throttles) == (["done"], before)
+
+
+def test_a_claim_that_one_broker_does_not_know(cluster: FakeCluster, tmp_path: Path) -> None:
+    """As one that is just back."""
+    directory = planned(cluster, tmp_path / "plan")
+    describe = cluster.admin.describe_configs
+
+    def some(resources: Any, **options: Any) -> Any:
+        found = describe(resources, **options)
+        if "" in found.get("broker", {}) and int(cluster.now) % 3 == 0:
+            found["broker"][""] = {}
+        return found
+
+    cluster.admin.describe_configs = some  # type: ignore[method-assign]
+    assert apply(cluster, directory).state == "done"
 
 
 def test_throttles_of_a_moment_before_are_restored(cluster: FakeCluster, tmp_path: Path) -> None:

@@ -8,8 +8,11 @@ shows every earlier change. So of two runs at least the later one sees the other
 once all brokers show the claim, whichever is asked knows the throttles that were set before the
 run, even a moment before: they are saved, and restored at its end.
 
-The id is the plan directory's, kept in its journal: after a kill, the same plan can go on, from
-another machine too.
+Each run has a separate id, kept in the journal of its plan directory: after a kill, the same
+plan can go on, from another machine too. Its next run, of the directory or of a copy, sets its
+claim beside the earlier one. A run that still runs removes any claim but its own within a round,
+and so refuses the other; otherwise that one removes the claim of the killed run. A run that was
+only asleep finds its claim gone, and changes nothing more.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 import re
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 from kafka import errors as kafka_errors
@@ -27,6 +30,7 @@ from partage.errors import PartageError
 from partage.live.admin.permissions import CLUSTER, Acl, require_acls
 from partage.live.compat_kafka_python import accept_all_brokers
 from partage.live.execution.journal import Journal
+from partage.live.execution.journal_entries import CLAIMED
 from partage.live.execution.retrying_admin import RetryingAdmin
 from partage.live.execution.throttles import alter_configs
 
@@ -36,12 +40,23 @@ _UNNOTICED = "another partage on this cluster will not be noticed"
 _ROUNDS = 30
 """How often to look for the own claim: brokers learn of it a moment later."""
 
+_CHECK_ROUNDS = 3
+"""How often in a row the claim must be missing: a broker that is just back may not know it."""
+
+_ANSWER_ROUNDS = 10
+"""How many rounds an earlier run of the plan has to remove the claim of this one."""
+
+
+class TakenOverError(PartageError):
+    """The run has lost its claim on the cluster: throttles and reassignments are another's now."""
+
 
 class Claim:
-    """The claim of a plan directory's runs. ``note`` reports why there is none."""
+    """The claim of one run. ``note`` reports why there is none."""
 
     def __init__(self, admin: RetryingAdmin, journal: Journal, note: Callable[[str], None]) -> None:
         self._admin, self._journal, self._note = admin, journal, note
+        self._held: str | None = None
         accept_all_brokers(admin.client)
 
     def take(self, pause: Callable[[], None]) -> None:
@@ -50,29 +65,82 @@ class Claim:
         Where the ACL is missing, or Kafka refuses, the run goes on without a claim. So does one
         with a damaged journal: the other claim may be its own.
         """
-        own = self._journal.claim or f"{_PREFIX}{_host()}.{secrets.token_hex(4)}"
+        own = f"{_PREFIX}{_host()}.{secrets.token_hex(4)}"
         if not self._is_allowed():
             self._note(f"{_UNNOTICED}: that needs AlterConfigs on the cluster")
             return
         try:
-            others = self._others(own)
+            claims = self._claims()
         except PartageError as error:
             self._note(f"{_UNNOTICED}: {error}")
             return
+        earlier = claims & self._journal.claims
+        others = sorted(claims - earlier)
         if not others:
-            self._journal.take_claim(own)
+            self._journal.write(CLAIMED, name=own)
             try:
-                self._set(own, "SET", "1")
+                self._alter((), own)
             except PartageError as error:
                 self._note(f"{_UNNOTICED}: {error}")
                 return
+            self._held = own
+            if earlier:
+                self._outlast(earlier, pause)
             others = self._others_after(own, pause)
         if others:
             self.release()
-            if self._journal.claim is None and self._journal.damaged:
+            if not self._journal.claims and self._journal.damaged:
                 self._note(f"the journal is damaged: continues, although {_refusal(others[0])}")
                 return
             raise PartageError(_refusal(others[0]))
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the cluster has a claim of this plan, of a run that was killed or still runs."""
+        return bool(self._claims() & self._journal.claims)
+
+    def check(self, pause: Callable[[], None]) -> None:
+        """Remove claims of others, which are refused thereby. Raises TakenOverError if the own one
+        was removed."""
+        if self._held is None:
+            return
+        failed = False
+        for _ in range(_CHECK_ROUNDS):
+            try:
+                claims = self._read()
+                if self._held in claims:
+                    self._alter(claims - {self._held})
+                    return
+            except (kafka_errors.KafkaError, PartageError):
+                if failed:
+                    return  # unknown now: the next check shows it
+                failed = True  # perhaps only because the process was suspended meanwhile
+            pause()
+        raise TakenOverError(
+            "another partage has taken over, or removed this run's claim on the cluster: this run "
+            "has ended, and leaves its reassignments and throttles as they are"
+        )
+
+    def _outlast(self, earlier: Collection[str], pause: Callable[[], None]) -> None:
+        """Remove the claim of an earlier run of this plan. Raises PartageError if that still
+        runs."""
+        host = _host_of(min(earlier))
+        self._note(
+            f"an earlier run of this plan, from host {host}, has not ended: checking for "
+            f"{_ANSWER_ROUNDS} s whether it still runs"
+        )
+        missing = 0
+        for _ in range(_ANSWER_ROUNDS):
+            pause()
+            missing = 0 if self._held in self._claims() else missing + 1
+            if missing == _CHECK_ROUNDS:
+                break
+        if missing:
+            self._held = None
+            raise PartageError(
+                f"another partage is applying this plan, from host {host}: wait until it ends"
+            )
+        self._alter(earlier)
 
     def _is_allowed(self) -> bool:
         try:
@@ -94,7 +162,7 @@ class Claim:
                 f"broker {behind[0]} does not show this run's claim: throttles that were set just "
                 "now may not be restored"
             )
-        return self._others(own)
+        return sorted(self._claims() - self._journal.claims)
 
     def _shows(self, broker: int, own: str) -> bool:
         """Whether a broker has learned of the claim; one that is unreachable from here is not asked
@@ -106,25 +174,25 @@ class Claim:
             return True
         return own in described.get("broker", {}).get(str(broker), {})
 
-    def _others(self, own: str) -> list[str]:
-        return sorted(self._claims() - {own})
-
     def release(self) -> None:
-        """Remove the claim, if there is one."""
-        if self._journal.claim is not None:
-            self._set(self._journal.claim, "DELETE", None)
+        """Remove the claims of this plan's runs, if there are any."""
+        self._alter(self._journal.claims)
 
-    def _set(self, name: str, operation: str, value: str | None) -> None:
-        resource = ConfigResource(
-            ConfigResourceType.BROKER, _ALL_BROKERS, {name: (operation, value)}
-        )
-        self._admin.retry(partial(alter_configs, self._admin.client, [resource]))
+    def _alter(self, removed: Collection[str], own: str | None = None) -> None:
+        """Remove claims, or set the own one."""
+        operations: dict[str, tuple[str, str | None]] = dict.fromkeys(removed, ("DELETE", None))
+        if own is not None:
+            operations[own] = ("SET", "1")
+        if operations:
+            resource = ConfigResource(ConfigResourceType.BROKER, _ALL_BROKERS, operations)
+            self._admin.retry(partial(alter_configs, self._admin.client, [resource]))
 
     def _claims(self) -> set[str]:
+        return self._admin.retry(self._read)
+
+    def _read(self) -> set[str]:
         resource = ConfigResource(ConfigResourceType.BROKER, _ALL_BROKERS)
-        described = self._admin.retry(
-            partial(self._admin.client.describe_configs, [resource], config_filter="all")
-        )
+        described = self._admin.client.describe_configs([resource], config_filter="all")
         names = described.get("broker", {}).get(_ALL_BROKERS, {})
         return {name for name in names if name.startswith(_PREFIX)}
 
@@ -133,11 +201,14 @@ def _host() -> str:
     return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:60] or "unknown"
 
 
+def _host_of(claim: str) -> str:
+    return claim.removeprefix(_PREFIX).rpartition(".")[0]
+
+
 def _refusal(claim: str) -> str:
-    host = claim.removeprefix(_PREFIX).rpartition(".")[0]
     return (
-        f"another plan is being applied to this cluster, from host {host}: wait until it ends, or, "
-        "if it was killed, resume it or roll it back; if its directory is lost, remove its claim: "
-        "kafka-configs.sh --alter --entity-type brokers --entity-default "
+        f"another plan is being applied to this cluster, from host {_host_of(claim)}: wait until "
+        "it ends, or, if it was killed, resume it or roll it back; if its directory is lost, "
+        "remove its claim: kafka-configs.sh --alter --entity-type brokers --entity-default "
         f"--delete-config {claim}"
     )

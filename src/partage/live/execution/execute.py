@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
@@ -59,6 +60,7 @@ def execute(
         # without a whole journal, what the cluster does to the plan's partitions is taken for ours
         submitted = set(plan.changes) if journal.damaged else journal.submitted
         retrying = RetryingAdmin(admin, POLL_SECONDS, clock, sleep)
+        pause = partial(sleep, POLL_SECONDS)
         claim = Claim(retrying, journal, lambda note: progress(_note(plan, note)))
         try:
             ready = prepare(
@@ -73,7 +75,8 @@ def execute(
                 sleep=sleep,
             )
         except SeveralError:
-            _restore_leftovers(admin, journal, claim)
+            with suppress(PartageError):  # the refusal is what counts
+                _restore_leftovers(admin, journal, Claim(retrying, journal, lambda _: None), pause)
             raise
         ready.warnings.extend(
             f"{journal.path.name}: {line}: ignored; a throttle that was saved there is not restored"
@@ -81,7 +84,7 @@ def execute(
         )
         ready.warnings.extend(_restored_throttles(journal.saved_throttles))
         confirm(ready)
-        claim.take(lambda: sleep(POLL_SECONDS))
+        claim.take(pause)
         try:
             begin()
             return Executor(
@@ -92,6 +95,7 @@ def execute(
                 on_failure=on_broker_failure,
                 progress=progress,
                 interrupts=interrupts,
+                check_claim=lambda: claim.check(pause),
                 clock=clock,
                 sleep=sleep,
             ).run()
@@ -117,11 +121,16 @@ def _restored_throttles(saved: Throttles) -> list[str]:
     return [f"throttles of before the first run, set again at the end: {some(found)}"][: len(found)]
 
 
-def _restore_leftovers(admin: KafkaAdminClient, journal: Journal, claim: Claim) -> None:
+def _restore_leftovers(
+    admin: KafkaAdminClient, journal: Journal, claim: Claim, pause: Callable[[], None]
+) -> None:
     """Restore the throttles that a killed run left, and remove its claim, if no reassignment is in
     progress that they should limit: for a command that is refused, and does not get to do it. Where
-    no throttle is set, none was left, whatever the journal has."""
+    no throttle is set, none was left, whatever the journal has. Raises PartageError if the run was
+    not killed."""
     if journal.entries and not admin.list_partition_reassignments():
+        if claim.is_left:
+            claim.take(pause)
         alive, saved = alive_brokers(admin.describe_cluster()), journal.saved_throttles
         left = read_throttles(admin, sorted(saved.brokers.keys() & set(alive)), [*saved.topics])
         if any((*left.brokers.values(), *left.topics.values())):

@@ -14,8 +14,9 @@ Three events change the course of a wave:
 - a partition that the controller refuses to move, or that no longer exists. It is skipped, and
   reported at the end.
 
-Whatever ends a run, the throttles are restored. After the last wave preferred leaders are elected,
-and every partition is compared with its target (``outcome.py``).
+Whatever ends a run, the throttles are restored, unless another run has taken over (``claim.py``).
+After the last wave preferred leaders are elected, and every partition is compared with its target
+(``outcome.py``).
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ class Executor:
         on_failure: str = "cancel",
         progress: Callable[[ProgressUpdate], None] = lambda _: None,
         interrupts: Interrupts | None = None,
+        check_claim: Callable[[], None] = lambda: None,
         poll_seconds: float = POLL_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -111,6 +113,7 @@ class Executor:
         self._directory, self._direction = plan.directory, plan.direction
         self._requested_throttle, self._on_failure = throttle, on_failure
         self._report, self._interrupts = progress, interrupts or Interrupts()
+        self._check_claim = check_claim
         self._poll, self._clock, self._sleep = poll_seconds, clock, sleep
         self._journal = journal
         self._admin = RetryingAdmin(admin, poll_seconds, clock, sleep, self._notify_waiting)
@@ -155,7 +158,9 @@ class Executor:
         return outcome
 
     def _restore_throttles(self) -> list[int]:
-        """Restore them, with retries for live brokers; returns the brokers where it failed."""
+        """Restore them, with retries for live brokers; returns the brokers where it failed. Raises
+        TakenOverError where another run does it."""
+        self._check_claim()
         deadline = self._clock() + RESTORE_SECONDS
         while True:
             alive = self._admin.alive_brokers()
@@ -179,6 +184,7 @@ class Executor:
 
     def _pause(self) -> None:
         self._sleep(self._poll)
+        self._check_claim()
 
     # ------------------------------------------------------------------ one wave
 
@@ -192,6 +198,7 @@ class Executor:
         rates = {c.key: r for c in changes if (r := c.bytes_per_second) is not None}
         meter = CopyMeter(self._admin.client, changes, rates, self._clock)
         alive = self._admin.alive_brokers()
+        self._check_claim()
         self._throttle.update(changes, meter, Health(), alive, new_wave=True)
         if inside := [change.key for change in changes if change.between_log_dirs]:
             self._journal.submit(inside)
@@ -323,6 +330,7 @@ class Executor:
         """Request these replicas, None to cancel; partitions that Kafka refuses are skipped."""
         if not changes:
             return
+        self._check_claim()
         keys = [change.key for change in changes]
         if None in targets.values():
             self._journal.write("cancelled", partitions=[list(key) for key in keys])
@@ -373,9 +381,10 @@ class Executor:
                     return False
             self._throttle.read_override(self._directory, left)
             health = self._health.check(states, self._ignored_brokers(alive))
+            self._check_claim()
             self._throttle.update(left, meter, health, alive)
             watched = left
-            self._pause()
+            self._sleep(self._poll)
 
     def _cancel_rest(self, left: Sequence[Change], meter: CopyMeter) -> None:
         """Cancel what a wave has not completed, and report what it has."""

@@ -210,15 +210,10 @@ class Journal:
                 found = entry.get("topic_ids", {}) | found
         return found
 
-    def take_claim(self, name: str) -> None:
-        """Record the claim on the cluster (``claim.py``), if it is not recorded yet."""
-        if self.claim is None:
-            self.write(CLAIMED, name=name)
-
     @property
-    def claim(self) -> str | None:
-        """The claim on the cluster that this plan's runs take; None before the first."""
-        return next((e["name"] for e in self.entries if e["event"] == CLAIMED), None)
+    def claims(self) -> set[str]:
+        """The claims on the cluster of this plan's runs (``claim.py``)."""
+        return {entry["name"] for entry in self.entries if entry["event"] == CLAIMED}
 
     def save_throttles(self, throttles: Throttles) -> None:
         """Record throttles as they are before this run changes them. An empty value: not set."""
