@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +14,11 @@ pytest.importorskip("kafka")
 
 import partage
 from partage.brokers.directory import JOURNAL
+from partage.cli import output
 from partage.live.admin.connection import Connection
 from partage.live.execution.journal import Journal
 from partage.live.execution.overrides import Overrides
+from partage.testing import FakeCluster
 from tests.live.described_groups import cluster_of, member, of_groups
 
 Run = Callable[..., Any]
@@ -104,6 +107,36 @@ def test_throttle_without_a_run(run: Run, plan: str, begun: bool) -> None:
         f"partage: {plan}: is not being applied now: use --throttle of partage apply instead\n"
     )
     assert sorted(Path(plan).iterdir()) == before
+
+
+def test_a_run_whose_output_is_lost_stops_after_the_wave(
+    run: Run, answered_by: Callable[[Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by Ctrl-C: no one sees it any more. No reassignment is left without its throttle."""
+    cluster = FakeCluster({("t", number): (1,) for number in range(8)}, range(1, 5))
+    snapshot = partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)
+    partage.plan(snapshot, concurrency=1).write(tmp_path / "plan")
+    answered_by(cluster)
+    before, lines, print_json = dict(cluster.throttles), [], output.print_json
+
+    def closed(value: Any) -> None:
+        lines.append(value)
+        if len(lines) > 2:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+        print_json(value)
+
+    monkeypatch.setattr(output, "print_json", closed)
+    monkeypatch.setattr("partage.cli._discard_stdout", lambda: None)
+    words = ("plan", "--bootstrap-server", "h:1", "--throttle", "1MB", "--yes", "--json")
+    ended = run("apply", *words)
+    assert (ended.code, len(lines)) == (1, 3)
+    assert ended.err == (
+        "partage: plan: stopped, 5 waves left: its output could not be written; the same command "
+        "resumes it\n"
+    )
+    assert (cluster.throttles, cluster.admin.list_partition_reassignments()) == (before, {})
+    monkeypatch.setattr(output, "print_json", print_json)
+    assert run("apply", *words).code == 0
 
 
 @pytest.mark.long

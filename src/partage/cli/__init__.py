@@ -112,7 +112,7 @@ def main() -> None:
         if not isinstance(broken, BrokenPipeError):
             raise
         _discard_stdout()  # the reader of the pipe has closed it
-        code = 0
+        code = 1  # 0 would state that a plan is applied, or valid
     except (MemoryError, RecursionError, OverflowError) as error:
         _print_error(next(words for kind, words in _NETS.items() if isinstance(error, kind)))
         code = 1

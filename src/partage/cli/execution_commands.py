@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -271,8 +271,17 @@ def _execute(
         checking = stack.enter_context(ExitStack())
         steps = checking.enter_context(output.progress(quiet=options.json))
         report: list[Callable[[ProgressUpdate], None]] = []
-
+        lost: list[OSError | SystemExit] = []
         tally = Tally()
+
+        def show(update: ProgressUpdate) -> None:
+            if lost:
+                return
+            try:
+                report[0](update)
+            except (OSError, SystemExit) as error:  # rich exits by itself on a broken pipe
+                lost.append(error)
+                handler()  # no one watches the run any more
 
         def confirm(ready: Ready) -> None:
             checking.close()
@@ -289,9 +298,16 @@ def _execute(
             on_broker_failure=options.on_failure,
             confirm=confirm,
             steps=steps,
-            progress=lambda update: report[0](update),
+            progress=show,
             interrupts=handler,
         )
+    if lost:
+        with suppress(OSError):
+            output.print_aside(
+                f"partage: {directory}: {outcome.state}, {outcome.waves_left} waves left: its "
+                "output could not be written; the same command resumes it"
+            )
+        raise lost[0]
     if not options.json:
         restored = "" if outcome.dead else ", throttles as before the run"
         if (ended := tally.end_wave()) is not None:
