@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import shlex
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,6 +140,26 @@ def test_a_run_whose_output_is_lost_stops_after_the_wave(
     assert (cluster.throttles, cluster.admin.list_partition_reassignments()) == (before, {})
     monkeypatch.setattr(output, "print_json", print_json)
     assert run("apply", *words).code == 0
+
+
+def test_the_commands_that_resume_and_undo_have_the_options_of_the_call(
+    run: Run, answered_by: Callable[[Any], None], tmp_path: Path
+) -> None:
+    """Without its throttle a resumed run would take all of the brokers' bandwidth."""
+    cluster = FakeCluster({("t", number): (1,) for number in range(8)}, range(1, 5))
+    snapshot = partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)
+    partage.plan(snapshot, concurrency=1).write(tmp_path / "a plan")
+    answered_by(cluster)
+    cluster.at(cluster.now + 10, lambda: os.kill(os.getpid(), signal.SIGINT))
+    options = "--bootstrap-server h:1 --throttle 1MB"
+    chosen = f"{options} --on-broker-failure replan --yes"
+    ended = run("apply", "a plan", *chosen.split())
+    assert ended.code == 1
+    assert f"\nUndo, during the run or later: partage rollback 'a plan' {options}\n" in ended.out
+    resume, undo = ended.out.splitlines()[-2:]
+    assert resume == f"Resume: partage apply 'a plan' {chosen}"
+    assert undo == f"Undo: partage rollback 'a plan' {options}"
+    assert run(*shlex.split(resume)[2:]).code == 0
 
 
 @pytest.mark.long

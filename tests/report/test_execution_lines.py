@@ -43,14 +43,14 @@ def plan() -> ExecutionPlan:
 
 def test_pending_changes(plan: ExecutionPlan) -> None:
     statuses = {("t", 0): MoveStatus.WAITING, ("t", 1): MoveStatus.DONE}
-    text = printed(print_pending_changes, plan, statuses, 50_000_000, ["a warning"])
+    text = printed(print_pending_changes, plan, statuses, 50_000_000, ["a warning"], undo="undo it")
     assert text.splitlines() == [
         "Will change 1 partition in 1 wave: 1 new replica, 5.00 MB to copy "
         "(1 partition done already)",
         "Broker 3 receives",
         "Throttle: 50.0 MB/s per broker",
         "Takes 0.10 s or more at this throttle",
-        f"Undo, during the run or later: partage rollback {plan.directory}",
+        "Undo, during the run or later: undo it",
         "Ctrl-C: stop after the current wave; twice: cancel it",
         "! a warning",
     ]
@@ -63,7 +63,7 @@ def test_pending_changes(plan: ExecutionPlan) -> None:
     assert text.splitlines() == ["Nothing to roll back: 2 partitions done already", "! a warning"]
     rates: dict[str, Any] = {"required": 2e6, "source": "from the plan's profile"}
     text = printed(print_pending_changes, plan, statuses, "auto", [], **rates)
-    assert text.splitlines()[2:3] + text.splitlines()[4:5] == [
+    assert text.splitlines()[2:4] == [
         "Throttle: auto, the highest rate at which all replicas stay in sync",
         "Replicating new records takes 2.00 MB/s of it on the busiest broker "
         "(from the plan's profile)",
@@ -149,12 +149,14 @@ def test_outcome(plan: ExecutionPlan) -> None:
         "Done: every replica and leader is where it was before the plan.\n"
     )
     stopped = Outcome("stopped", still_moving=["t-0"], waves_left=2)
-    text = printed(print_outcome, plan, stopped)
+    text = printed(print_outcome, plan, stopped, resume="partage apply", undo="partage rollback")
     assert "Stopped with 2 waves left." in text
     assert "Still moving: t-0" in text
-    assert "Resume: partage apply plan   Undo: partage rollback plan\n" in text
-    text = printed(print_outcome, plan.reversed(), stopped)
-    assert text.endswith("Resume: partage rollback plan\n")
+    assert "Resume: partage apply   Undo: partage rollback\n" in text
+    text = printed(print_outcome, plan, stopped, resume=f"apply {'x' * 200}", undo="rollback")
+    assert text.endswith("xx\nUndo: rollback\n")
+    text = printed(print_outcome, plan.reversed(), stopped, resume="partage rollback")
+    assert text.endswith("Resume: partage rollback\n")
     differs = Outcome("differs", {"t-0": "broker 3 does not answer"}, dead=[3])
     text = printed(print_outcome, plan, differs)
     assert "Incomplete: 1 partition not as planned:" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -318,6 +319,23 @@ def _execute(
     raise typer.Exit(0 if outcome.state == "done" else 1)
 
 
+def _resume(plan: ExecutionPlan) -> str:
+    """This call's command, with the directory of a FILE."""
+    command = "apply" if plan.direction == "forward" else "rollback"
+    return _with_options(command, plan.directory)
+
+
+def _undo(plan: ExecutionPlan) -> str:
+    """The command that undoes a plan in this direction; nothing of a rollback."""
+    forward = plan.direction == "forward"
+    return _with_options("rollback", plan.directory, "on_failure", "yes") if forward else ""
+
+
+def _with_options(command: str, directory: str, *without: str) -> str:
+    words = next_step.same_call(command, without=("plan", "out", "batch", *without))
+    return shlex.join((*next_step.program(), command, directory, *words[1:]))
+
+
 def _print_outcome(plan: ExecutionPlan, outcome: Outcome, directory: str, json: bool) -> None:
     from partage.report.execution_lines import print_outcome
 
@@ -325,7 +343,7 @@ def _print_outcome(plan: ExecutionPlan, outcome: Outcome, directory: str, json: 
         output.print_json({"event": "ended", **vars(outcome)})
         return
     console = output.console()
-    print_outcome(plan, outcome, console)
+    print_outcome(plan, outcome, console, _resume(plan), _undo(plan))
     if outcome.state == "done":  # otherwise it has printed how to resume
         after = ("verify", directory) if plan.direction == "forward" else ("snapshot",)
         next_step.show(console, *after, *next_step.cluster_options(after[0]))
@@ -371,7 +389,7 @@ def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address:
     if not options.json:
         known = rate, ready.warnings, output.console(), ready.required, ready.source
         cluster = f"Cluster {ready.cluster.cluster_id} at {address}"
-        print_pending_changes(ready.plan, ready.statuses, *known, cluster)
+        print_pending_changes(ready.plan, ready.statuses, *known, cluster, _undo(ready.plan))
     if not options.yes and ready.left:
         output.ask("Apply the plan?" if ready.plan.direction == "forward" else "Roll back?")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,11 +32,12 @@ def print_pending_changes(
     required: float | None = None,
     source: str = "",
     cluster: str = "",
+    undo: str = "",
 ) -> None:
     """Print what a run will do, if anything, with partitions at these ``statuses``.
 
     ``required``: bytes per second that replication takes on the busiest broker without any copying,
-    by ``source``; ``cluster``: which one, its id and address.
+    by ``source``; ``cluster``: which one, its id and address; ``undo``: the command for that.
     """
     from partage.brokers.figures import deleted_replicas
     from partage.brokers.least_time import least_seconds
@@ -79,8 +79,7 @@ def print_pending_changes(
     if isinstance(throttle, int) and any(bytes_to.values()):
         least = units.duration(least_seconds(bytes_to.values(), throttle))
         console.print(Text(f"Takes {least} or more at this throttle"))
-    if plan.direction == "forward":
-        undo = shlex.join(("partage", "rollback", plan.directory))
+    if undo:
         console.print(Text(f"Undo, during the run or later: {undo}"), soft_wrap=True)
     if required is not None:
         console.print(
@@ -187,8 +186,10 @@ def progress_line(progress: ProgressUpdate, *, forward: bool = True) -> str:
     return ", ".join(parts)
 
 
-def print_outcome(plan: ExecutionPlan, outcome: Outcome, console: Console) -> None:
-    """Print how a run ended, and the command that resumes it."""
+def print_outcome(
+    plan: ExecutionPlan, outcome: Outcome, console: Console, resume: str = "", undo: str = ""
+) -> None:
+    """Print how a run ended, and unless it is done the commands that resume and undo it."""
     forward = plan.direction == "forward"
     if outcome.state == "done":
         text = "every replica and leader is where the plan puts it"
@@ -217,12 +218,11 @@ def print_outcome(plan: ExecutionPlan, outcome: Outcome, console: Console) -> No
             )
         )
     if outcome.state != "done":
-        resume = "apply" if forward else "rollback"
-        resuming, undoing = (
-            shlex.join(("partage", command, plan.directory)) for command in (resume, "rollback")
-        )
-        line = f"Resume: {resuming}" + (f"   Undo: {undoing}" if forward else "")
-        console.print(Text(line), soft_wrap=True)
+        named = (("Resume", resume), ("Undo", undo))
+        commands = [f"{name}: {command}" for name, command in named if command]
+        line = "   ".join(commands)
+        lines = commands if len(line) > console.width else [line]
+        console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def print_verification(found: Mapping[str, Any], console: Console) -> None:
