@@ -216,7 +216,7 @@ class Journal:
         return {entry["name"] for entry in self.entries if entry["event"] == CLAIMED}
 
     def save_throttles(self, throttles: Throttles) -> None:
-        """Record throttles as they are before this run changes them. An empty value: not set."""
+        """Record throttles as they are before this run changes them. An empty rate: not set."""
         self.write(
             THROTTLES_SAVED,
             brokers={str(broker): own for broker, own in throttles.brokers.items()},
@@ -230,7 +230,7 @@ class Journal:
     @property
     def saved_throttles(self) -> Throttles:
         """The throttles from before the first run, of all brokers and topics that are not restored
-        yet. An empty value: not set."""
+        yet. An empty rate: not set."""
         found = Throttles()
         for entry in self.entries:
             if entry["event"] == THROTTLES_SAVED:

@@ -270,9 +270,12 @@ def _only(own: Mapping[str, str] | None, names: Iterable[str]) -> dict[str, str]
 def _operations(
     own: Mapping[str, str], names: Iterable[str], removed: Iterable[str]
 ) -> dict[str, tuple[str, str | None]]:
-    """What sets those of ``own`` that are ``names``, and unsets empty ones, and those ``removed``
-    that are not there. A journal may be forged: nothing else is set."""
+    """What sets those of ``own`` that are ``names``, and unsets empty rates, and those ``removed``
+    that are not there; a list of replicas may be set to an empty one. A journal may be forged:
+    nothing else is set."""
     found: dict[str, tuple[str, str | None]] = {
-        name: ("SET", own[name]) if own[name] else ("DELETE", None) for name in names if name in own
+        name: ("SET", own[name]) if own[name] or name in TOPIC_THROTTLES else ("DELETE", None)
+        for name in names
+        if name in own
     }
     return found | {name: ("DELETE", None) for name in removed if name not in own}
