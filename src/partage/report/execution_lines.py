@@ -236,7 +236,8 @@ def print_verification(found: Mapping[str, Any], console: Console) -> None:
         )
     )
     for name, replicas in sorted(found["differs"].items())[:_SHOWN]:
-        where = "deleted" if replicas is None else f"on {','.join(map(str, replicas))}"
+        gone = "deleted, or deleted and created again"
+        where = gone if replicas is None else f"on {','.join(map(str, replicas))}"
         console.print(Text(f"  {name}: {where}"))
     for label, names in (
         ("not led by the preferred leader", found["leaders"]),

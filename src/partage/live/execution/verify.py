@@ -20,9 +20,9 @@ from partage.live.execution.retrying_admin import RetryingAdmin
 def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
     """``state``: done, not begun, in progress or differs; ``done``, ``moving``, ``waiting``: how
     many partitions; ``differs``: the replicas of partitions that are elsewhere, by name, None where
-    they no longer exist; ``leaders``: partitions not led by their preferred leader;
-    ``out_of_sync``: partitions with a replica out of sync; ``log_dirs``: partitions on their
-    brokers with a replica in another log dir than planned, and which."""
+    they no longer exist, or their topic was created again; ``leaders``: partitions not led by their
+    preferred leader; ``out_of_sync``: partitions with a replica out of sync; ``log_dirs``:
+    partitions on their brokers with a replica in another log dir than planned, and which."""
     states = {state.key: state for state in read_partitions(admin, plan.topics)}
     statuses = {key: change.status(states.get(key)) for key, change in plan.changes.items()}
     elsewhere = _in_other_log_dirs(plan, admin, statuses)
@@ -31,11 +31,13 @@ def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
         statuses[key] = MoveStatus.MOVING if moves else MoveStatus.WAITING
     counts = Counter(status.value for status in statuses.values())
     differs = {
-        plan.changes[key].name: list(states[key].replicas) if key in states else None
+        plan.changes[key].name: list(states[key].replicas)
+        if status is MoveStatus.ELSEWHERE
+        else None
         for key, status in statuses.items()
         if status in (MoveStatus.GONE, MoveStatus.ELSEWHERE)
     }
-    changing = [states[key] for key in plan.changes if key in states]
+    changing = [states[key] for key, one in statuses.items() if one is not MoveStatus.GONE]
     lagging = [state.name for state in changing if set(state.isr) < set(state.replicas)]
     leaders = [state.name for state in changing if state.leader != state.replicas[0]]
     if differs:
