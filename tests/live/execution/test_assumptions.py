@@ -196,3 +196,17 @@ def test_min_insync_replicas() -> None:
     # they cannot write now either
     assert preflight(plan, live, throttle=None, min_isr={"t": 3}).errors == []
     assert preflight(plan.reversed(), live, throttle=None, min_isr={"t": 2}).errors == []
+
+
+def test_leaders_of_partitions_that_the_plan_does_not_change(plan: ExecutionPlan) -> None:
+    """The leader counts of the plan are those of preferred leaders."""
+    (kept,) = (key for key in plan.original_replicas if key not in plan.changes)
+    named = f"{kept[0]}-{kept[1]} by 2, not 1"
+    found = preflight(plan, with_partition(kept[1], leader=2), throttle=None)
+    assert found.errors == []
+    assert found.warnings == [
+        f"not led by the preferred leader, and the plan does not change them: {named}; "
+        "kafka-leader-election.sh elects it"
+    ]
+    cannot = with_partition(kept[1], leader=2, isr=(2,))
+    assert preflight(plan, cannot, throttle=None).warnings == []

@@ -206,7 +206,7 @@ def _name_dead(plan: ExecutionPlan, cluster: Snapshot, found: Findings) -> None:
 def _name_leaders(
     plan: ExecutionPlan, states: Mapping[Key, PartitionState], found: Findings
 ) -> None:
-    """Waves limit what a preferred leader sends."""
+    """Waves limit what a preferred leader sends, and the plan counts preferred leaders."""
     others, without = [], []
     for change in _pending(plan, states):
         leader = states[change.key].leader
@@ -218,6 +218,19 @@ def _name_leaders(
         found.warnings.append(f"no broker leads {some(without)}: nothing can be copied from it")
     if others:
         found.warnings.append(f"led by another broker than the plan assumed: {some(others)}")
+    kept = [
+        f"{state.name} by {state.leader}, not {state.replicas[0]}"
+        for key in plan.original_replicas.keys() - plan.changes.keys()
+        if (state := states.get(key)) is not None
+        and not state.is_other_topic(plan.topic_ids.get(state.topic))
+        and state.leader not in (None, state.replicas[0])
+        and state.replicas[0] in state.isr
+    ]
+    if kept:
+        found.warnings.append(
+            f"not led by the preferred leader, and the plan does not change them: "
+            f"{some(sorted(kept))}; kafka-leader-election.sh elects it"
+        )
 
 
 def _pending(plan: ExecutionPlan, states: Mapping[Key, PartitionState]) -> list[Change]:
