@@ -33,6 +33,7 @@ from kafka.structs import TopicPartition
 from partage.live.compat_kafka_python import (
     PatchedAdminClient,
     accept_all_brokers,
+    again_where_not_sent,
     learn_brokers,
     owned_partitions,
     send_to_coordinators,
@@ -313,6 +314,25 @@ def test_metadata_is_refreshed_for_unknown_brokers_only() -> None:
     assert client._manager.refreshed == 0
     learn_brokers(client, [1, 2])
     assert client._manager.refreshed == 1
+
+
+def test_a_refused_connection_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another broker may be chosen; what may have been sent is not sent again."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    refused = kafka_errors.KafkaConnectionError("111 ECONNREFUSED")
+    results: list[Any] = [refused, kafka_errors.NodeNotReadyError(5), "answer"]
+
+    def run(request: str) -> str:
+        if isinstance(result := results.pop(0), Exception):
+            raise result
+        return f"{result} to {request}"
+
+    assert again_where_not_sent(run, "the request") == "answer to the request"
+    for error in (refused, kafka_errors.KafkaConnectionError("104 ECONNRESET")):
+        results = [error] * 9
+        with pytest.raises(kafka_errors.KafkaConnectionError):
+            again_where_not_sent(run, "the request")
+        assert len(results) == (5 if error is refused else 8)
 
 
 def test_a_request_goes_to_each_coordinator() -> None:

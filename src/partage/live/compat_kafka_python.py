@@ -7,15 +7,19 @@ what is here; each function gives the reason.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.admin import DescribeClusterRequest, DescribeLogDirsRequest
+
+T = TypeVar("T")
 
 
 def owned_partitions(frame: FrameType | None) -> list[tuple[str, int]] | None:
@@ -43,7 +47,11 @@ def waiting_batches(producer: Any) -> Mapping[tuple[str, int], Sized] | None:
 
 
 class PatchedAdminClient(KafkaAdminClient):  # type: ignore[misc]  # has no types
-    """KafkaAdminClient without four mistakes."""
+    """KafkaAdminClient without five mistakes."""
+
+    def __init__(self, **configs: Any) -> None:
+        super().__init__(**configs)
+        self._manager.run = partial(again_where_not_sent, self._manager.run)
 
     async def _describe_cluster(self) -> dict[str, Any]:
         """Accept the answers of brokers before Kafka 3.7, which do not name the kind of their
@@ -91,6 +99,26 @@ class PatchedAdminClient(KafkaAdminClient):  # type: ignore[misc]  # has no type
                 if result.error_code:
                     raise kafka_errors.for_code(result.error_code)(result.error_message)
         return super()._describe_configs_process_responses(responses, config_filter)
+
+
+_ATTEMPTS = 4
+_PAUSE_SECONDS = 0.25
+
+
+def again_where_not_sent(run: Callable[..., T], *request: Any) -> T:
+    """Try again to send a request for which a connection was refused, or not even tried as one was
+    refused just before: for some seconds after its death a broker is still chosen for requests that
+    any broker answers, and the original client gives up."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return run(*request)
+        except kafka_errors.NodeNotReadyError:
+            pass
+        except kafka_errors.KafkaConnectionError as error:
+            if "ECONNREFUSED" not in str(error):
+                raise
+        time.sleep(_PAUSE_SECONDS)
+    return run(*request)
 
 
 def accept_all_brokers(admin: KafkaAdminClient) -> None:
