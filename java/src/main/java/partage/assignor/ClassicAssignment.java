@@ -23,8 +23,8 @@ final class ClassicAssignment {
     }
 
     /**
-     * The partitions of each member. With {@code cooperative}, those that another member must revoke
-     * first are given to nobody: it joins again when it has (KIP-429).
+     * The partitions of each member. With {@code cooperative}, those that change their owner and that
+     * another member must revoke first are given to nobody: it joins again when it has (KIP-429).
      */
     static Map<String, Assignment> of(
             Cluster cluster, Map<String, Subscription> members, boolean cooperative) {
@@ -41,8 +41,9 @@ final class ClassicAssignment {
             claims.add(member, subscription);
         }
         claims.applyTo(input);
-        int[] found = Decision.of(input.group((topic, number) -> racks(cluster, topic, number)));
-        return named(input, found, cooperative ? held(members) : Map.of());
+        Group group = input.group((topic, number) -> racks(cluster, topic, number));
+        return named(
+            input, Decision.of(group), group.owner(), cooperative ? held(members) : Map.of());
     }
 
     /** Who holds each partition by its own account, whether that counts or not. */
@@ -63,7 +64,7 @@ final class ClassicAssignment {
     }
 
     private static Map<String, Assignment> named(
-            Input<String> input, int[] found, Map<TopicPartition, Set<String>> held) {
+            Input<String> input, int[] found, int[] owner, Map<TopicPartition, Set<String>> held) {
         Map<String, List<TopicPartition>> partitions = new HashMap<>();
         input.members.forEach(id -> partitions.put(id, new ArrayList<>()));
         for (int topic = 0; topic < input.topics.size(); topic++) {
@@ -74,7 +75,9 @@ final class ClassicAssignment {
                 }
                 String member = input.members.get(found[number]);
                 TopicPartition one = new TopicPartition(input.topics.get(topic), number - start);
-                if (Set.of(member).containsAll(held.getOrDefault(one, Set.of()))) {
+                // an owner that stays goes on reading, whatever others claim
+                if (found[number] == owner[number]
+                        || Set.of(member).containsAll(held.getOrDefault(one, Set.of()))) {
                     partitions.get(member).add(one);
                 }
             }
