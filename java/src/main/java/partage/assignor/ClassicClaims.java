@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
 import org.apache.kafka.common.TopicPartition;
@@ -14,6 +15,7 @@ import org.apache.kafka.common.TopicPartition;
 /**
  * What the members of a classic group claim to own, and which claims count: a partition is its only
  * claimant's, or the one's with the highest generation; of several in that generation, nobody's.
+ * Claims to topics that the member does not subscribe to do not count.
  *
  * <p>Eager members own nothing when they join; they remember their last assignment in the user data:
  * the number of topics, for each its name and its partitions, then the generation, as those of Kafka's
@@ -34,13 +36,18 @@ final class ClassicClaims {
             owned = found.partitions;
             generation = found.generation;
         }
+        Set<String> topics = Set.copyOf(subscription.topics());
         for (TopicPartition one : owned) {
+            if (!topics.contains(one.topic())) {
+                continue;
+            }
             Claim mine = new Claim(member, generation, false);
             claims.merge(one, mine, (before, now) -> {
                 if (before.generation != now.generation) {
                     return before.generation > now.generation ? before : now;
                 }
-                return new Claim(member, now.generation, before.member != member);
+                return new Claim(
+                    member, now.generation, before.contested || before.member != member);
             });
         }
     }

@@ -67,6 +67,27 @@ class ClassicAssignmentTest {
     }
 
     @Test
+    void aClaimToATopicThatIsNotSubscribedToContestsNoOther() {
+        join("a", null, 3, owned("t", 0, 1));
+        members.put("b", new Subscription(
+            List.of("deleted"), null, owned("t", 0), 3, Optional.empty()));
+        join("c", null, -1, List.of());
+        join("d", null, -1, List.of());
+        // 0 and 1 are a's; c and d get the others
+        assertEquals(owned("t", 0, 1), assign(new CooperativeAssignor(), "t", 4).get("a"));
+    }
+
+    @Test
+    void aRepeatedClaimDoesNotCountAgainstOthers() {
+        join("a", null, 3, owned("t", 0));
+        join("b", null, 3, owned("t", 0, 0, 1));
+        Map<String, List<TopicPartition>> found = assign(new CooperativeAssignor(), "t", 2);
+        // contested: withheld from both
+        assertEquals(List.of(), found.get("a"));
+        assertEquals(owned("t", 1), found.get("b"));
+    }
+
+    @Test
     void racksOfTheReplicasCount() {
         join("a", "y", -1, List.of());
         join("b", "x", -1, List.of());
