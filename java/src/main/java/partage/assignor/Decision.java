@@ -1,8 +1,11 @@
 package partage.assignor;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 /** The exact assignment; where that fails, one with even loads. */
 final class Decision {
-    private static final System.Logger LOG = System.getLogger(Decision.class.getName());
+    private static final Logger LOG = LoggerFactory.getLogger(Decision.class);
 
     private Decision() {
     }
@@ -12,9 +15,8 @@ final class Decision {
         try {
             return ExactAssignment.assign(group);
         } catch (RuntimeException | OutOfMemoryError problem) {
-            LOG.log(System.Logger.Level.WARNING,
-                "no exact assignment of " + group.partitions() + " partitions to " + group.members()
-                    + " members: assigned evenly instead (" + problem + ")");
+            LOG.warn("no exact assignment of {} partitions to {} members: assigned evenly instead ({})",
+                group.partitions(), group.members(), problem.toString());
             return EvenAssignment.assign(group);
         }
     }

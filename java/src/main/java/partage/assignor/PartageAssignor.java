@@ -12,6 +12,8 @@ import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
 import org.apache.kafka.coordinator.group.api.assignor.MemberAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.MemberSubscription;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The broker's assignor for consumer groups (KIP-848), added to {@code group.consumer.assignors} and
@@ -25,7 +27,7 @@ public final class PartageAssignor implements ConsumerGroupPartitionAssignor {
     /** Its name. */
     public static final String NAME = "partage";
 
-    private static final System.Logger LOG = System.getLogger(PartageAssignor.class.getName());
+    private static final Logger LOG = LoggerFactory.getLogger(PartageAssignor.class);
 
     /** Made by the broker, by the name of the class. */
     public PartageAssignor() {
@@ -41,12 +43,12 @@ public final class PartageAssignor implements ConsumerGroupPartitionAssignor {
         try {
             return decide(group, topics, topics::racksForPartition);
         } catch (RuntimeException problem) {
-            LOG.log(System.Logger.Level.WARNING, "partage ignores racks: " + problem);
+            LOG.warn("partage ignores racks", problem);
         }
         try {
             return decide(group, topics, (topic, partition) -> Set.of());
         } catch (RuntimeException problem) {
-            LOG.log(System.Logger.Level.WARNING, "partage changes nothing: " + problem);
+            LOG.warn("partage changes nothing", problem);
             Map<String, MemberAssignment> same = new HashMap<>();
             group.memberIds().forEach(id -> same.put(id, new Held(current(group, id))));
             return new GroupAssignment(same);

@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -80,7 +83,18 @@ class PartageAssignorTest {
         topics.failing = true;
         group.join("a", "x", Map.of(), ORDERS);
         group.join("b", "x", Map.of(), ORDERS);
-        assign().values().forEach(one -> assertEquals(2, count(one)));
+        ByteArrayOutputStream log = new ByteArrayOutputStream();
+        PrintStream before = System.err;
+        System.setErr(new PrintStream(log, true, StandardCharsets.UTF_8));
+        try {
+            assign().values().forEach(one -> assertEquals(2, count(one)));
+        } finally {
+            System.setErr(before);
+        }
+        // with Kafka's logger, so that it reaches the broker's log file; with the place in the code
+        String warning = log.toString(StandardCharsets.UTF_8);
+        assertTrue(warning.contains("WARN partage.assignor.PartageAssignor - partage ignores racks"));
+        assertTrue(warning.contains("IllegalStateException: no racks" + System.lineSeparator() + "\tat "));
     }
 
     @Test
