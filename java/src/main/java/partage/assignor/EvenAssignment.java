@@ -2,12 +2,13 @@ package partage.assignor;
 
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.List;
 import java.util.stream.IntStream;
 
 /**
  * An assignment with even loads, in time and memory that any group has: topic after topic, those with
- * the fewest subscribers first, fills up the least loaded of its subscribers. Members keep what they
- * had, up to their share of the topic. Without different subscriptions the loads are the fairest.
+ * the fewest subscribers first, fills up the least loaded of its subscribers, at first with what one
+ * of them had. Members keep what they had, up to their share of the topic. Without different subscriptions the loads are the fairest.
  */
 final class EvenAssignment {
     private EvenAssignment() {
@@ -30,31 +31,47 @@ final class EvenAssignment {
                 subscribers[topic]++;
             }
         }
-        IntStream.range(0, group.topics()).boxed()
+        List<Integer> order = IntStream.range(0, group.topics()).boxed()
             .filter(topic -> subscribers[topic] > 0)
             .sorted(Comparator.comparing(topic -> subscribers[topic]))
-            .forEach(topic -> {
+            .toList();
+        // free ones last: where a member has left, the others do not each pass on what they had
+        for (boolean owned : new boolean[] {true, false}) {
+            for (int topic : order) {
                 int[] able = IntStream.range(0, load.length)
                     .filter(member -> subscribes[group.classOf()[member]][topic]).toArray();
-                assignTopic(group, topic, able, load, answer);
-            });
+                assign(group, able, partitions(group, topic, able, owned), load, answer);
+            }
+        }
         return answer;
     }
 
-    private static void assignTopic(Group group, int topic, int[] able, int[] load, int[] answer) {
-        int start = group.firstPartition()[topic];
-        int end = group.firstPartition()[topic + 1];
-        int[] share = shares(able, load, end - start);
-        for (int partition = start; partition < end; partition++) {
-            int owner = group.owner()[partition];
-            int at = owner < 0 ? -1 : Arrays.binarySearch(able, owner);
+    /** The partitions of a topic that one of its subscribers had, or the others. */
+    private static int[] partitions(Group group, int topic, int[] able, boolean owned) {
+        return IntStream.range(group.firstPartition()[topic], group.firstPartition()[topic + 1])
+            .filter(partition -> Arrays.binarySearch(able, group.owner()[partition]) >= 0 == owned)
+            .toArray();
+    }
+
+    private static void assign(
+            Group group, int[] able, int[] partitions, int[] load, int[] answer) {
+        int[] had = new int[able.length];
+        for (int partition : partitions) {
+            int at = Arrays.binarySearch(able, group.owner()[partition]);
+            if (at >= 0) {
+                had[at]++;
+            }
+        }
+        int[] share = shares(able, load, had, partitions.length);
+        for (int partition : partitions) {
+            int at = Arrays.binarySearch(able, group.owner()[partition]);
             if (at >= 0 && share[at] > 0) {
                 share[at]--;
-                answer[partition] = owner;
+                answer[partition] = group.owner()[partition];
             }
         }
         int next = 0;
-        for (int partition = start; partition < end; partition++) {
+        for (int partition : partitions) {
             if (answer[partition] < 0) {
                 while (share[next] == 0) {
                     next++;
@@ -65,11 +82,13 @@ final class EvenAssignment {
         }
     }
 
-    /** How many partitions each of the members takes; adds them to the loads. */
-    private static int[] shares(int[] able, int[] load, int count) {
+    /** How many partitions each of the members takes, of equally loaded ones those first that had
+     * some; adds them to the loads. */
+    private static int[] shares(int[] able, int[] load, int[] had, int count) {
         Integer[] order = new Integer[able.length];
         Arrays.setAll(order, at -> at);
-        Arrays.sort(order, Comparator.comparing(at -> load[able[at]]));
+        Arrays.sort(order, Comparator.<Integer>comparingInt(at -> load[able[at]])
+            .thenComparingInt(at -> -had[at]));
         // the lowest members up to one level
         long sum = count;
         int low = 0;

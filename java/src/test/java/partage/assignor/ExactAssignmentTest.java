@@ -57,6 +57,20 @@ class ExactAssignmentTest {
     }
 
     @Test
+    void theFallbackMovesLittleWhereAMemberLeaves() {
+        int[][] subscriptions = {{}, IntStream.range(0, 90).toArray()};
+        Group group = new Group(
+            10, filled(10, 1), subscriptions, IntStream.rangeClosed(0, 90).toArray(), unowned(90),
+            filled(10, -1), new int[90], new int[][] {{}});
+        int[] before = EvenAssignment.assign(group);
+        group.classOf()[0] = 0;
+        int[] left = IntStream.of(before).map(member -> member == 0 ? Group.NOBODY : member).toArray();
+        int[] after = EvenAssignment.assign(ownedAs(group, left));
+        // the nine that nobody has now, one to each
+        assertEquals(9, IntStream.range(0, 90).filter(at -> before[at] != after[at]).count());
+    }
+
+    @Test
     void loadsFarFromTheEstimateAreFound() {
         // member 0 alone subscribes to the large topic; the others share the small ones
         int[][] subscriptions = {{0, 1, 2}, {1, 2}, {2}};
