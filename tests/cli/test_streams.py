@@ -21,6 +21,7 @@ PARTAGE = [sys.executable, "-m", "partage"]
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_closed_pipe(more: tuple[str, ...]) -> None:
+    """Of ``apply`` or ``check`` a 0 would state that the plan is applied, or valid."""
     with subprocess.Popen(
         [*PARTAGE, "plan", CLUSTER, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -28,7 +29,7 @@ def test_a_closed_pipe(more: tuple[str, ...]) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait() == 0
+        assert process.wait() == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -179,6 +179,6 @@ def test_verification() -> None:
     assert printed(print_verification, found).splitlines() == [
         "differs: 0 of 2 partitions done, 0 moving, 0 waiting",
         "  t-0: on 4",
-        "  t-1: deleted",
+        "  t-1: deleted, or deleted and created again",
         "  not led by the preferred leader: t-2",
     ]
