@@ -80,7 +80,8 @@ _NO_ANSWER = re.compile(
 
 
 class Store:
-    """A directory in a store. Relative paths are below it; ``url`` has no slash at its end."""
+    """A directory in a store. Relative paths are below it; ``url`` has no slash at its end,
+    but for one that names no bucket."""
 
     def __init__(self, spark: SparkSession, url: str) -> None:
         self.url = re.sub(r"(?<![:/])/+$", "", url)

@@ -20,11 +20,11 @@ class Ownership:
     """The owners of partitions over time.
 
     - ``instances``: by member, its static id; ``now``: the time in seconds
+    - ``twice``: gets a sentence where two members own a partition at once
     - ``spans``: those that have ended; ``unowned``: partition-seconds without an owner until the
       last call of ``count_unowned``
     - ``moved``: how often a partition moved to another member
     - ``changes``: how often a member got or gave up a partition
-    - ``twice``: partitions that two members owned at once, in sentences
     """
 
     def __init__(

@@ -337,10 +337,10 @@ class Run:
         for client in clients:
             consumer = self._consumers[client]
             counts = client in self.network.processes and self.network.counts(consumer)
-            held[client] = consumer.held if counts else frozenset()
+            own = consumer.held if counts else frozenset()
             if self._deleted:
-                own = held[client]
-                held[client] = frozenset(one for one in own if one[0] not in self._deleted)
+                own = frozenset(one for one in own if one[0] not in self._deleted)
+            held[client] = own
         self.ownership.update(held)
 
     # -- rounds

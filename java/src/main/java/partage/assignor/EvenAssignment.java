@@ -8,7 +8,8 @@ import java.util.stream.IntStream;
 /**
  * An assignment with even loads, in time and memory that any group has: topic after topic, those with
  * the fewest subscribers first, fills up the least loaded of its subscribers, at first with what one
- * of them had. Members keep what they had, up to their share of the topic. Without different subscriptions the loads are the fairest.
+ * of them had. Members keep what they had, up to their share of the topic. Without different
+ * subscriptions the loads are the fairest.
  */
 final class EvenAssignment {
     private EvenAssignment() {
