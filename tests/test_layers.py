@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "files",
         "frames",
         "installation",
+        "interrupts",
         "jars",
         "java",
         "json_input",

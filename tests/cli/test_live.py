@@ -112,10 +112,16 @@ def test_throttle_without_a_run(run: Run, plan: str, begun: bool) -> None:
     assert sorted(Path(plan).iterdir()) == before
 
 
+@pytest.mark.parametrize("hangup", [False, True])
 def test_a_run_whose_output_is_lost_stops_after_the_wave(
-    run: Run, answered_by: Callable[[Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run,
+    answered_by: Callable[[Any], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hangup: bool,
 ) -> None:
-    """As by Ctrl-C: no one sees it any more. No reassignment is left without its throttle."""
+    """As by Ctrl-C: no one sees it any more. No reassignment is left without its throttle. A
+    terminal that is closed (an ssh connection that breaks) is one reason to stop, not two."""
     cluster = FakeCluster({("t", number): (1,) for number in range(8)}, range(1, 5))
     snapshot = partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)
     partage.plan(snapshot, concurrency=1).write(tmp_path / "plan")
@@ -125,6 +131,8 @@ def test_a_run_whose_output_is_lost_stops_after_the_wave(
     def closed(value: Any) -> None:
         lines.append(value)
         if len(lines) > 2:
+            if hangup and len(lines) == 3:
+                os.kill(os.getpid(), signal.SIGHUP)
             raise BrokenPipeError(errno.EPIPE, "Broken pipe")
         print_json(value)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partage.cli import interrupts, next_step, output, settings
+from partage import interrupts
+from partage.cli import next_step, output, settings
 from partage.cli.arguments import (
     BootstrapServer,
     CommandConfig,
@@ -282,7 +283,8 @@ def _execute(
                 report[0](update)
             except (OSError, SystemExit) as error:  # rich exits by itself on a broken pipe
                 lost.append(error)
-                handler()  # no one watches the run any more
+                if not handler.count:  # a terminal that was closed has been reported by a signal
+                    handler()
 
         def confirm(ready: Ready) -> None:
             checking.close()

@@ -118,7 +118,7 @@ def _measured(admin: Any, seconds: float, progress: Callable[[str], None]) -> Me
     anything was measured, ends the command."""
     from threading import Event
 
-    from partage.cli import interrupts
+    from partage import interrupts
     from partage.live.admin.rates import measure_rates
 
     stop = Event()

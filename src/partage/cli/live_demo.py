@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from partage.cli import interrupts, next_step, output
+from partage import interrupts
+from partage.cli import next_step, output
 
 PAGE = "live.html"
 

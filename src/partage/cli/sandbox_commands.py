@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partage.cli import interrupts, next_step, output
+from partage import interrupts
+from partage.cli import next_step, output
 from partage.cli.arguments import Json
 
 if TYPE_CHECKING:

@@ -1,19 +1,19 @@
 """Run a watch: start the query, handle signals, stop.
 
-Ctrl-C and SIGTERM finish the current batch, then stop the query. A second signal ends the process
-at once, as kill -9 does, which loses nothing either.
+Ctrl-C, SIGTERM and a closed terminal finish the current batch, then stop the query. A second signal
+ends the process at once, as kill -9 does, which loses nothing either.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from partage import interrupts
 from partage.errors import PartageError
 from partage.pipeline.session import is_connect
 from partage.pipeline.spark_errors import spark_errors
@@ -101,9 +101,5 @@ def _signals(asked: threading.Event) -> Iterator[threading.Event]:
             os._exit(128 + number)
         asked.set()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with interrupts.handled_by(ask):
         yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM during commands that must clean up."""
+"""An interrupted command ends with one line and exit code 130."""
 
 from __future__ import annotations
 
@@ -14,49 +14,6 @@ from typing import Any
 import pytest
 
 from partage.brokers import check
-from partage.cli import interrupts
-
-BOTH = (signal.SIGINT, signal.SIGTERM)
-
-
-@pytest.mark.parametrize("sent", BOTH)
-def test_a_handler_gets_every_signal(sent: signal.Signals) -> None:
-    before = [signal.getsignal(one) for one in BOTH]
-    received: list[int] = []
-    with interrupts.handled_by(lambda number, _: received.append(number)):
-        os.kill(os.getpid(), sent)
-        os.kill(os.getpid(), sent)
-    assert received == [sent, sent]
-    assert [signal.getsignal(one) for one in BOTH] == before
-
-
-@interrupts.once()
-def interrupted(sent: signal.Signals) -> None:
-    """Interrupted again during the cleanup."""
-    try:
-        os.kill(os.getpid(), sent)
-    finally:
-        for one in BOTH:
-            os.kill(os.getpid(), one)
-
-
-@pytest.mark.parametrize("sent", BOTH)
-def test_only_the_first_one_interrupts(sent: signal.Signals) -> None:
-    before = [signal.getsignal(one) for one in BOTH]
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            interrupted(sent)
-        assert [signal.getsignal(one) for one in BOTH] == [signal.SIG_IGN] * 2
-    finally:
-        for one, earlier in zip(BOTH, before, strict=True):
-            signal.signal(one, earlier)
-
-
-def test_the_handlers_are_restored() -> None:
-    before = [signal.getsignal(one) for one in BOTH]
-    with interrupts.once():
-        assert [signal.getsignal(one) for one in BOTH] != before
-    assert [signal.getsignal(one) for one in BOTH] == before
 
 
 def test_an_interrupt_prints_one_line(

@@ -1,4 +1,8 @@
-"""Ctrl-C and SIGTERM during commands that must clean up before they end."""
+"""What ends a command from outside: Ctrl-C, SIGTERM, and the end of its terminal (SIGHUP).
+
+A command that must clean up handles all of them. Where SIGHUP is ignored, as nohup does it, it
+stays ignored: the command should outlive its terminal.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ALWAYS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
 def handled_by(handler: Callable[..., Any]) -> Iterator[None]:
-    """Send both signals to the handler, each time they arrive."""
-    before = {number: signal.signal(number, handler) for number in _SIGNALS}
+    """Send each signal to the handler, each time it arrives."""
+    before = {number: signal.signal(number, handler) for number in _handled()}
     try:
         yield
     finally:
@@ -23,18 +27,26 @@ def handled_by(handler: Callable[..., Any]) -> Iterator[None]:
 @contextmanager
 def once() -> Iterator[None]:
     """Turn the first signal into a KeyboardInterrupt and ignore further ones during the cleanup."""
+    signals = _handled()
 
     def interrupt(*_: Any) -> None:
-        for number in _SIGNALS:
+        for number in signals:
             signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
+    before = {number: signal.signal(number, interrupt) for number in signals}
     try:
         yield
     finally:
         if signal.getsignal(signal.SIGINT) is interrupt:  # otherwise the process is ending
             _restore(before)
+
+
+def _handled() -> list[signal.Signals]:
+    hangup = getattr(signal, "SIGHUP", None)  # not on Windows
+    if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
+        return [*_ALWAYS]
+    return [*_ALWAYS, hangup]
 
 
 def _restore(before: dict[signal.Signals, Any]) -> None:
