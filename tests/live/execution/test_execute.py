@@ -48,6 +48,41 @@ def test_a_topic_created_again_between_two_runs(tmp_path: Path, replicas: tuple[
     assert live.throttles == {}
 
 
+def test_partitions_that_others_moved_stop_apply_but_not_rollback(tmp_path: Path) -> None:
+    """One of the plan's changes and one that it does not change stay; another order is restored."""
+    others = {("v", 0): (1, 2), ("w", 0): (3, 4)}
+    live = FakeCluster(ORIGINAL | others, range(1, 7))
+    times: Any = {"clock": live.clock, "sleep": live.sleep}
+    snapshot = partage.snapshot(admin=live.admin, sleep=live.sleep)
+    partage.plan(snapshot, topics="[tu]", spread="topic").write(tmp_path)
+    live.reassign(("t", 0), (5, 6))
+    live.sleep(1000)
+    with pytest.raises(PartageError, match="t-0 is on 5,6, not 4,5; plan again"):
+        partage.rollback(tmp_path, admin=live.admin, **times)
+    live.reassign(("t", 0), (1, 2))
+    live.sleep(1000)
+    assert partage.apply(tmp_path, admin=live.admin, **times).state == "done"
+    moved = dict(live.replicas)
+    taken = {("t", 0): (5, 6), ("w", 0): (6, 5)}
+    reordered = {("u", 1): tuple(reversed(moved["u", 1]))}
+    for key, replicas in (taken | reordered).items():
+        live.reassign(key, replicas)
+    live.sleep(1000)
+    with pytest.raises(PartageError, match=r"t-0 is on 5,6, not [^;]*w-0 is on 6,5, not 3,4; plan"):
+        partage.apply(tmp_path, admin=live.admin, **times)
+    assert live.replicas == moved | taken | reordered
+    plan = ExecutionPlan.read(tmp_path).reversed()
+    ready = prepare(plan, live.admin, throttle=None, submitted=plan.changes)
+    (warning,) = [one for one in ready.warnings if "someone else" in one]
+    assert warning.startswith("moved by someone else, and not rolled back: t-0 is on 5,6, not ")
+    assert "w-0 is on 6,5, not 3,4" in warning
+    outcome = partage.rollback(tmp_path, admin=live.admin, **times)
+    assert outcome.state == "differs"
+    assert outcome.problems == {"t-0": "someone else moved it to [5, 6]"}
+    assert live.replicas == ORIGINAL | others | taken
+    assert live.throttles == {}
+
+
 @pytest.mark.parametrize("run", [partage.apply, partage.rollback])
 @pytest.mark.parametrize("topic", ["t", "u"])
 def test_a_topic_created_again_before_the_first_run(tmp_path: Path, topic: str, run: Any) -> None:

@@ -92,28 +92,33 @@ def _name_unknown_topics(
 def _compare_placement(
     plan: ExecutionPlan, states: Mapping[Key, PartitionState], submitted: set[Key], found: Findings
 ) -> None:
-    differences: list[str] = []
+    moved: list[str] = []
     gone: list[str] = []
+    undoes = bool(submitted) and plan.direction is Direction.ROLLBACK
     for key, original in plan.original_replicas.items():
         name, state = f"{key[0]}-{key[1]}", states.get(key)
         change = plan.changes.get(key)
         if state is None or state.is_other_topic(plan.topic_ids.get(key[0])):
             what = "does not exist" if state is None else "was deleted and created again"
-            # a plan that has begun continues without partitions that were deleted since
-            (gone if submitted else differences).append(f"{name} {what}")
+            gone.append(f"{name} {what}")
         elif change is None:
             if state.replicas != original:
-                differences.append(f"{name} is on {_ids(state.replicas)}, not {_ids(original)}")
+                moved.append(f"{name} is on {_ids(state.replicas)}, not {_ids(original)}")
         elif state.replicas not in (change.origin, change.target) and (
-            key not in submitted or change.status(state) is MoveStatus.ELSEWHERE
+            change.status(state) is MoveStatus.ELSEWHERE or not (undoes or key in submitted)
         ):
-            differences.append(f"{name} is on {_ids(state.replicas)}, not {_ids(change.origin)}")
-    if differences:
-        found.errors.append(
-            f"the cluster has changed since the plan was made: {some(differences)}; plan again"
-        )
-    if gone:
+            moved.append(f"{name} is on {_ids(state.replicas)}, not {_ids(change.origin)}")
+    # A plan that has begun continues without partitions that were deleted since. A rollback, for
+    # which there is no other plan, also continues without those that others have moved.
+    refused = moved if submitted else gone + moved
+    if submitted and gone:
         found.warnings.append(f"deleted since the plan was begun: {some(gone)}")
+    if moved and undoes:
+        found.warnings.append(f"moved by someone else, and not rolled back: {some(moved)}")
+    elif refused:
+        found.errors.append(
+            f"the cluster has changed since the plan was made: {some(refused)}; plan again"
+        )
 
 
 def _compare_racks(

@@ -129,6 +129,11 @@ class Change(PartitionIdentity):
         stuck = bool(set(state.adding) & set(state.removing))
         return stuck or (being_reassigned and state.replicas == self.origin)
 
+    def is_left(self, state: PartitionState) -> bool:
+        """Whether a run leaves the partition where it is: someone else has moved it."""
+        elsewhere = self.status(state) is MoveStatus.ELSEWHERE
+        return elsewhere and not self.must_be_cancelled_first(state)
+
     def reversed(self) -> Change:
         """From target to origin."""
         return replace(

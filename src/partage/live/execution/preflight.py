@@ -242,7 +242,7 @@ def _check_disks(
         freed: dict[int, int] = {}
         for key in wave:
             change, state = plan.changes[key], states.get(key)
-            if state is None or change.status(state) is MoveStatus.DONE:
+            if state is None or change.status(state) is MoveStatus.DONE or change.is_left(state):
                 continue
             size = state.size_bytes if state.size_bytes is not None else change.size_bytes or 0
             for broker in change.adding:

@@ -96,7 +96,7 @@ class Progress:
             status = change.status(states.get(key))
             if status is MoveStatus.GONE:
                 self._skip_gone(key, states)
-            elif status is MoveStatus.ELSEWHERE and not change.must_be_cancelled_first(states[key]):
+            elif change.is_left(states[key]):
                 self.skipped[key] = f"someone else moved it to {list(states[key].replicas)}"
             elif status is not MoveStatus.DONE and key not in self.skipped:
                 found.append(change)
