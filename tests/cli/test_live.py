@@ -85,7 +85,7 @@ def test_bad_options(run: Run, command: tuple[str, ...], said: str) -> None:
 def test_no_broker_reachable(run: Run, command: tuple[str, ...]) -> None:
     ended = run(*command, "--bootstrap-server", "127.0.0.1:1")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == "partage: Kafka at 127.0.0.1:1: no broker reachable in time\n"
+    assert ended.err == "partage: no broker reachable at 127.0.0.1:1 (connection refused)\n"
 
 
 def test_throttle_overrides_a_run(run: Run, plan: str) -> None:

@@ -75,17 +75,22 @@ class Connection:
         ``defaults``: kafka-python's settings, which the user's own override."""
         # kafka-python logs every broker that is down and every step of a login; it raises the rest
         logging.getLogger("kafka").setLevel(logging.CRITICAL + 1)
-        handshake.check_listener(self.servers, self.config)
+        silent = handshake.check_listener(self.servers, self.config)
         with one_line_errors(self.servers):
-            client = Admin(
-                **{
-                    "bootstrap_servers": self.servers.split(","),
-                    "bootstrap_timeout_ms": _BOOTSTRAP_MS,
-                    "client_id": "partage",
-                    **defaults,
-                    **self.config,
-                }
-            )
+            try:
+                client = Admin(
+                    **{
+                        "bootstrap_servers": self.servers.split(","),
+                        "bootstrap_timeout_ms": _BOOTSTRAP_MS,
+                        "client_id": "partage",
+                        **defaults,
+                        **self.config,
+                    }
+                )
+            except kafka_errors.KafkaTimeoutError:
+                if not silent:
+                    raise
+                raise handshake.unreachable(silent) from None
             try:
                 yield client
             finally:

@@ -27,6 +27,7 @@ from partage.errors import PartageError
 from partage.live.admin.login import kerberos_errors, no_ticket
 
 _SECONDS = 5.0
+_NO_HOST = "no such host"
 
 _SASL_HANDSHAKE = (17, 1)
 _SASL_AUTHENTICATE = (36, 0)
@@ -48,20 +49,42 @@ class _RefusalError(Exception):
     """A certain problem; the text follows "Kafka at HOST:PORT: "."""
 
 
-def check_listener(servers: str, config: Mapping[str, Any]) -> None:
-    """Check the first broker that answers; ``config``: kafka-python's settings.
+def check_listener(servers: str, config: Mapping[str, Any]) -> dict[str, str]:
+    """Check the first broker that answers; ``config``: kafka-python's settings. Returns the servers
+    before it, and why they do not answer.
 
-    Raises PartageError for a problem with the certificate, the protocol or the login.
+    Raises PartageError for a problem with the certificate, the protocol or the login, and where the
+    name of no server exists.
     """
+    silent: dict[str, str] = {}
     for server in servers.split(","):
         address = server.strip().rpartition("://")[2]
         try:
             _check_address(address, config)
-            return
+            return silent
         except _RefusalError as refusal:
             raise PartageError(f"Kafka at {address}: {refusal}") from None
-        except (OSError, ValueError, struct.error):
-            continue
+        except (OSError, ValueError, struct.error) as error:
+            silent[address] = _why_silent(error)
+    if set(silent.values()) == {_NO_HOST}:
+        raise unreachable(silent)
+    return silent
+
+
+def unreachable(silent: Mapping[str, str]) -> PartageError:
+    """The error that names the servers, and why they do not answer."""
+    each = ", ".join(f"{address} ({why})" for address, why in silent.items())
+    return PartageError(f"no broker reachable at {each}")
+
+
+def _why_silent(error: Exception) -> str:
+    if isinstance(error, socket.gaierror) and error.errno in (socket.EAI_NONAME, socket.EAI_NODATA):
+        return _NO_HOST
+    if isinstance(error, TimeoutError):
+        return f"no answer within {_SECONDS:g} s"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return "closes the connection" if isinstance(error, OSError) else "not a Kafka listener"
 
 
 def _check_address(address: str, config: Mapping[str, Any]) -> None:
