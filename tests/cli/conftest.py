@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -41,8 +41,11 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """``run("plan", "cluster.json", "--json")``, in a directory of its own."""
+    """``run("plan", "cluster.json", "--json")``, in a directory of its own. It does not wait long
+    where no broker is reachable."""
     monkeypatch.chdir(tmp_path)
+    with suppress(ImportError):
+        monkeypatch.setattr("partage.live.admin.connection._BOOTSTRAP_MS", 500)
 
     def call(*arguments: str) -> Ended:
         capsys.readouterr()
