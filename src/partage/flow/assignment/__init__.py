@@ -37,6 +37,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from partage.arrays import Bools, Ints
 from partage.flow.assignment.count_network import DRIFT, Groups, solve_counts
@@ -205,7 +206,8 @@ def fairest_loads(problem: AssignmentProblem) -> Ints:
     """[E] fairest loads, base included, regardless of moves."""
     if problem.items == 0:
         return problem.base.copy()
-    solved = solve_counts(Groups.by(problem, problem.item_class, spread=False), (LOAD,), None)
+    new = replace(problem, own=np.full_like(problem.own[:, :1], -1))
+    solved = solve_counts(Groups.by(new, new.item_class, spread=False), (LOAD,), None)
     assert solved is not None
     assert solved.load_squares is not None
     squares = solved.load_squares

@@ -28,6 +28,7 @@ ALL_PAIRS = 2_000_000
 """Up to this many pairs of group and slot, all are laid out."""
 
 _MIXED = 1_000_003
+_LOG_MIXED = np.log(_MIXED) + 1
 _NEVER = 2**40
 
 DRIFT = "drift"
@@ -435,7 +436,7 @@ def emptiest(
         here = np.flatnonzero(used & (problem.zone_of == zone))
         mixed = (np.arange(len(family))[:, None] * 40503 + here * 2654435761) % _MIXED
         full = np.where(open_[:, here], held[family[:, None], here], _NEVER)
-        order = np.argsort(full - ((mixed + 1) / _MIXED) ** (1 / lacks[here]), axis=1)
+        order = np.argsort(full - np.log((mixed + 1) / _MIXED) / (_LOG_MIXED * lacks[here]), axis=1)
         # all, where that is not many more
         offered = np.where(2 * len(here) <= 3 * few, len(here), few)
         row, rank = np.nonzero(np.arange(len(here)) < offered[:, None])
