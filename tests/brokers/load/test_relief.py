@@ -193,6 +193,26 @@ def test_limits_on_what_moves_are_kept_or_refused() -> None:
     assert relieved(cluster, relieve="in=110%", max_moves=500).moves <= 500
 
 
+def test_where_the_limits_allow_no_move_leaders_change_though_another_load_grows() -> None:
+    """Broker 3 would send more than its fair share; without limits a replica moves instead."""
+    rate = {"size_bytes": 10**7, "bytes_in_per_second": 1000, "bytes_out_per_second": 1000}
+    orders = [[1, 3]] * 6 + [[3, 1]] * 2
+    cluster = {
+        "brokers": [{"id": broker} for broker in range(1, 5)],
+        "partitions": [
+            {"topic": "t", "partition": number, "replicas": order, **rate}
+            for number, order in enumerate(orders)
+        ],
+    }
+    assert relieved(cluster, relieve="leader_in=250%").moves > 0
+    for limit in ({"max_moves": 0}, {"max_bytes_moved": 10**7 - 1}):
+        plan = relieved(cluster, relieve="leader_in=250%", **limit)
+        assert plan.moves == 0
+        assert [order[0] for order in plan.after.replica_lists()].count(1) == 5
+    with pytest.raises(CannotError, match="`max_moves` 0: "):
+        relieved(cluster, relieve="leader_in=150%", max_moves=0)
+
+
 @pytest.mark.long
 def test_the_order_of_brokers_in_the_input_does_not_matter() -> None:
     cluster = a_large_cluster(4, partitions=150)

@@ -2,8 +2,8 @@
 
 Brokers above a limit lead less first, which copies nothing, then hold less, for the fewest bytes.
 The other loads do not grow above what they are today, or a little more than the fair share, unless
-no other plan that keeps the limits is found. Partitions that only break the rack rule stay where
-they are.
+no other plan that keeps the limits is found. Where the moves for that are more than the limits on
+moves allow, only leaders change. Partitions that only break the rack rule stay where they are.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ def place_below_limits(problem: Problem) -> Ints:
     over = kernel.over(found)[kernel.first]
     if over.any():
         raise CannotError(_too_much(model, kernel, start, found))
+    if broken := broken_limit(problem.options.limits, problem.sharing, found):
+        found = relieve_loads(kernel.without_moves(), start, problem.clock.report)
+        still = broken_limit(problem.options.limits, problem.sharing, found)
+        if still or kernel.over(found)[kernel.first].any():
+            raise CannotError(broken)
     check_disks(problem, kernel.loads(found)[_DISK])
-    broken = broken_limit(problem.options.limits, problem.sharing, found)
-    if broken:
-        raise CannotError(broken)
     return found
 
 
