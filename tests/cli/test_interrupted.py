@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import pytest
@@ -59,3 +62,38 @@ def test_an_interrupt_of_spark_is_one_line(step: str, tmp_path: Path, change_eve
         late.cancel()
     assert (process.returncode, rest) == (130, ["partage: interrupted\n"])
     assert list(tmp_path.iterdir()) == [], "nothing is left"
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.xdist_group("interrupts of spark")
+@pytest.mark.parametrize("sent", [signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_to_the_whole_group_ends_a_watch_as_one_to_itself(
+    sent: signal.Signals, tmp_path: Path, change_events: str
+) -> None:
+    """As a closed terminal and ``timeout`` send it. Java is needed until the batch is committed."""
+    (tmp_path / "records").mkdir()
+    copyfile(change_events, tmp_path / "records" / "1.parquet")
+    grown = os.fspath(files("partage") / "data" / "cluster-grown.json")
+    words = [sys.executable, "-m", "partage", "watch", "records", "--cluster", grown, "-o", "out"]
+    with subprocess.Popen(
+        [*words, "--window", "86400", "--over", "86400", "--every", "1", "--json"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # with nohup it outlives its terminal
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    ) as process:
+        assert process.stdout is not None
+        late = threading.Timer(300, process.kill)
+        late.start()
+        for line in process.stdout:
+            if json.loads(line)["event"] == "batch":
+                break
+        os.killpg(process.pid, sent)
+        output, err = process.communicate()
+        late.cancel()
+    events = [json.loads(line)["event"] for line in output.splitlines()]
+    assert (process.returncode, events[-1], err) == (0, "stopped", "")

@@ -76,11 +76,13 @@ def java_runs() -> bool:
 
 
 def start_java(conf: SparkConf | None, log: IO[bytes]) -> None:
-    """Start the Java process with its output in ``log``, for all sessions of this process. Raises
+    """Start the Java process with its output in ``log``, for all sessions of this process, in
+    another process group: a closed terminal and ``timeout`` send their signal to all of a group,
+    and this process needs Java until it has cleaned up. Java ends with it in any case. Raises
     PySparkException if it does not start."""
     from pyspark.java_gateway import launch_gateway
 
-    use_java(launch_gateway(conf, {"stdout": log, "stderr": log}))
+    use_java(launch_gateway(conf, {"stdout": log, "stderr": log, "process_group": 0}))
 
 
 def use_java(gateway: Any = None) -> None:
