@@ -170,6 +170,30 @@ def test_the_commands_that_resume_and_undo_have_the_options_of_the_call(
     assert run(*shlex.split(resume)[2:]).code == 0
 
 
+def test_verify_of_an_unfinished_rollback_names_the_command_that_finishes_it(
+    run: Run, answered_by: Callable[[Any], None], tmp_path: Path
+) -> None:
+    """Not the one that undoes it."""
+    cluster = FakeCluster({("t", number): (1,) for number in range(8)}, range(1, 5))
+    snapshot = partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)
+    partage.plan(snapshot, concurrency=1).write(tmp_path / "plan")
+    answered_by(cluster)
+    address = ("--bootstrap-server", "h:1")
+    options = (*address, "--throttle", "1MB", "--yes")
+    assert run("apply", "plan", *options).code == 0
+    cluster.at(cluster.now + 10, lambda: os.kill(os.getpid(), signal.SIGINT))
+    assert run("rollback", "plan", *options).code == 1
+    ended = run("verify", "plan", *address)
+    assert ended.out.startswith("in progress: ")
+    assert ended.out.endswith(
+        "\nNext: partage rollback plan --bootstrap-server h:1 --throttle 50MB\n"
+    )
+    assert run("rollback", "plan", *options).code == 0
+    ended = run("verify", "plan", *address)
+    assert ended.out.startswith("not begun: ")
+    assert "\nNext: partage apply plan" in ended.out
+
+
 @pytest.mark.long
 @pytest.mark.kafka
 def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:

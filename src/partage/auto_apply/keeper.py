@@ -43,10 +43,9 @@ from partage.errors import InputError, PartageError, SeveralError
 from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import Snapshot
 from partage.live.execution.execute import execute
-from partage.live.execution.execution_plan import Direction, ExecutionPlan
+from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.executor import Interrupts
-from partage.live.execution.journal import Journal, is_locked
-from partage.live.execution.journal_entries import STARTED
+from partage.live.execution.journal import is_locked, is_rolled_back
 from partage.live.execution.outcome import Outcome
 from partage.live.execution.progress import ProgressUpdate
 from partage.live.execution.proven_plan import read_proven
@@ -207,7 +206,7 @@ class Keeper:
             self._refuse(Refusal(Reason.UNFINISHED, problem), path)
             return
         try:
-            rolled_back = _rolled_back(path)
+            rolled_back = is_rolled_back(path)
             outside = None if rolled_back else self._outside(run, read_proven(path))
         except PartageError as error:
             self._fail(run, str(error))
@@ -403,10 +402,3 @@ def _unready(snapshot: Snapshot) -> Refusal | None:
         several = plural(len(behind), "partition")
         return Refusal(Reason.UNHEALTHY, f"{several} out of sync, first {behind[0].name}")
     return None
-
-
-def _rolled_back(plan: str) -> bool:
-    """Whether the last run of a plan was a rollback, by a person."""
-    with Journal.open(plan, tolerant=True) as journal:
-        runs = [one.get("direction") for one in journal.entries if one["event"] == STARTED]
-    return runs[-1:] == [Direction.ROLLBACK]

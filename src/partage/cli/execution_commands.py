@@ -158,7 +158,7 @@ def verify(
     else:
         console = output.console()
         print_verification(found, console)
-        next_step.show(console, *_after_verify(found["state"], plan))
+        next_step.show(console, *_after_verify(found, plan))
     raise typer.Exit(0 if found["state"] == "done" else 1)
 
 
@@ -351,17 +351,22 @@ def _print_outcome(plan: ExecutionPlan, outcome: Outcome, directory: str, json: 
         next_step.show(console, *after, *next_step.cluster_options(after[0]))
 
 
-def _after_verify(state: str, plan: str) -> list[str]:
-    """The next command for a plan in this state."""
+def _after_verify(found: dict[str, Any], plan: str) -> list[str]:
+    """The next command for a plan of which ``verify`` found this."""
+    from partage.live.execution.journal import is_rolled_back
+
+    command, state = "apply", found["state"]
+    if (found["done"] or found["moving"]) and is_rolled_back(plan):
+        command = "rollback"
     if state == "done":
         return ["snapshot", *next_step.cluster_options("snapshot"), "-o", "cluster.json"]
-    if state == "differs":
+    if state == "differs" and command == "apply":
         return ["plan", *next_step.cluster_options("plan"), "-o", "new-plan/"]
     return [
-        "apply",
+        command,
         plan,
-        *next_step.cluster_options("apply"),
-        *next_step.throttle_options("apply"),
+        *next_step.cluster_options(command),
+        *next_step.throttle_options(command),
     ]
 
 

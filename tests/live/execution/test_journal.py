@@ -20,7 +20,7 @@ from partage.errors import InputError, PartageError
 from partage.live.admin.connection import one_line_errors
 from partage.live.admin.states import Throttles
 from partage.live.execution.execution_plan import ExecutionPlan
-from partage.live.execution.journal import Journal, is_locked
+from partage.live.execution.journal import Journal, is_locked, is_rolled_back
 
 WHOLE = b'{"at":"2026-01-01T00:00:00Z","event":"started"}\n'
 
@@ -48,6 +48,19 @@ def test_one_run_holds_it(tmp_path: Path) -> None:
         with pytest.raises(PartageError, match="another partage process is applying it"):
             Journal.open(tmp_path)
     assert not is_locked(tmp_path)
+
+
+def test_whether_the_last_run_is_a_rollback(tmp_path: Path) -> None:
+    assert not is_rolled_back(tmp_path)
+    with Journal.open(tmp_path) as journal:
+        for direction in ("forward", "rollback", "forward"):
+            journal.write("started", direction=direction)
+            journal.write("ended", direction=direction)
+            assert is_rolled_back(tmp_path) == (direction == "rollback"), "while it runs, too"
+    (tmp_path / JOURNAL).unlink()
+    (tmp_path / JOURNAL).mkdir()
+    with pytest.raises(InputError, match="cannot be read"):
+        is_rolled_back(tmp_path)
 
 
 def test_a_journal_removed_before_it_is_locked_is_opened_again(

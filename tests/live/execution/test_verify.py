@@ -25,3 +25,15 @@ def test_a_topic_that_was_created_again_is_not_shown_where_the_new_one_is(tmp_pa
     found = verify(plan, cluster.admin)
     assert (found["state"], found["leaders"]) == ("differs", [])
     assert found["differs"] == {change.name: None for change in plan.changes.values()}
+
+
+def test_partitions_that_a_rollback_moves_are_moving(tmp_path: Path) -> None:
+    """Not moved by someone else, for which a new plan would be the answer."""
+    cluster = FakeCluster({("t", n): (1, 2) for n in range(2)}, range(1, 5))
+    partage.plan(partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)).write(tmp_path)
+    plan = ExecutionPlan.read(tmp_path)
+    partage.apply(tmp_path, admin=cluster.admin, clock=cluster.clock, sleep=cluster.sleep)
+    change = next(iter(plan.changes.values()))
+    cluster.reassign(change.key, change.origin)
+    found = verify(plan, cluster.admin)
+    assert (found["state"], found["moving"], found["differs"]) == ("in progress", 1, {})

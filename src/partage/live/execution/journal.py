@@ -23,7 +23,7 @@ from partage.brokers.directory import JOURNAL, MARKER
 from partage.errors import InputError, PartageError
 from partage.files import MAX_BYTES
 from partage.live.admin.states import Key, Throttles
-from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.execution_plan import Direction, ExecutionPlan
 from partage.live.execution.journal_entries import (
     CLAIMED,
     STARTED,
@@ -61,6 +61,22 @@ def is_locked(directory: str | os.PathLike[str]) -> bool:
     except OSError as error:
         raise InputError(str(path), f"cannot be read ({error.strerror})") from None
     return False
+
+
+def is_rolled_back(directory: str | os.PathLike[str]) -> bool:
+    """Whether the last run of a plan, which may still be running, is a rollback. Raises InputError
+    for a journal that cannot be read."""
+    path = Path(directory) / JOURNAL
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            text = file.read(MAX_BYTES)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read ({error.strerror})") from None
+    entries, _ = parse_entries(text[: text.rfind(b"\n") + 1])
+    runs = [entry.get("direction") for entry in entries if entry["event"] == STARTED]
+    return runs[-1:] == [Direction.ROLLBACK]
 
 
 def _open_locked(path: Path) -> BinaryIO:

@@ -10,8 +10,8 @@ from kafka import KafkaAdminClient
 
 from partage.live.admin.connection import alive_brokers
 from partage.live.admin.snapshot import read_partitions
-from partage.live.admin.states import Key
-from partage.live.execution.changes import MoveStatus
+from partage.live.admin.states import Key, PartitionState
+from partage.live.execution.changes import Change, MoveStatus
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.log_dirs import LogDirs, Unsettled
 from partage.live.execution.retrying_admin import RetryingAdmin
@@ -24,7 +24,7 @@ def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
     preferred leader; ``out_of_sync``: partitions with a replica out of sync; ``log_dirs``:
     partitions on their brokers with a replica in another log dir than planned, and which."""
     states = {state.key: state for state in read_partitions(admin, plan.topics)}
-    statuses = {key: change.status(states.get(key)) for key, change in plan.changes.items()}
+    statuses = {key: _status(change, states.get(key)) for key, change in plan.changes.items()}
     elsewhere = _in_other_log_dirs(plan, admin, statuses)
     for key, one in elsewhere.items():
         moves = one.copying or bool(plan.changes[key].adding)
@@ -57,6 +57,14 @@ def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
         "out_of_sync": lagging,
         "log_dirs": {plan.changes[key].name: one.where for key, one in elsewhere.items()},
     }
+
+
+def _status(change: Change, state: PartitionState | None) -> MoveStatus:
+    """A partition that a rollback moves is moving."""
+    status = change.status(state)
+    if status is MoveStatus.ELSEWHERE and state is not None and not change.is_left(state):
+        return MoveStatus.MOVING
+    return status
 
 
 def _in_other_log_dirs(
