@@ -19,8 +19,10 @@ import partage
 from partage.brokers.directory import JOURNAL
 from partage.cli import output
 from partage.live.admin.connection import Connection
+from partage.live.execution.claim import Claim
 from partage.live.execution.journal import Journal
 from partage.live.execution.overrides import Overrides
+from partage.report.execution_lines import Tally
 from partage.testing import FakeCluster
 from tests.live.described_groups import cluster_of, member, of_groups
 
@@ -168,6 +170,21 @@ def test_the_commands_that_resume_and_undo_have_the_options_of_the_call(
     assert resume == f"Resume: partage apply 'a plan' {chosen}"
     assert undo == f"Undo: partage rollback 'a plan' {options}"
     assert run(*shlex.split(resume)[2:]).code == 0
+
+
+def test_the_time_that_is_shown_begins_with_the_first_step(
+    run: Run, answered_by: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with the ten seconds in which it is checked whether a killed run still runs."""
+    cluster = FakeCluster({("t", number): (1,) for number in range(8)}, range(1, 5))
+    partage.plan(partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)).write("plan")
+    answered_by(cluster)
+    order: list[str] = []
+    take, start = Claim.take, Tally.start
+    monkeypatch.setattr(Claim, "take", lambda *of: order.append("checked") or take(*of))
+    monkeypatch.setattr(Tally, "start", lambda of: order.append("started") or start(of))
+    assert run("apply", "plan", "--bootstrap-server", "h:1", "--yes").code == 0
+    assert order[-2:] == ["checked", "started"]
 
 
 def test_verify_of_an_unfinished_rollback_names_the_command_that_finishes_it(

@@ -290,7 +290,6 @@ def _execute(
             checking.close()
             _confirm(ready, rate, options, connection.servers)
             stack.enter_context(interrupts.handled_by(handler))
-            tally.start()
             report.append(stack.enter_context(_run_progress(options.json, direction, tally)))
 
         outcome = execute(
@@ -300,6 +299,7 @@ def _execute(
             concurrency=concurrency,
             on_broker_failure=options.on_failure,
             confirm=confirm,
+            begin=tally.start,
             steps=steps,
             progress=show,
             interrupts=handler,
