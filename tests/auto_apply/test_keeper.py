@@ -150,6 +150,8 @@ def test_the_end_of_the_watch_stops_after_the_wave_and_the_next_start_resumes(be
     bench.cluster.at(5, lambda: setattr(bench, "stopping", True))
     bench.keeper(throttle=400_000).judged(bench.judged())
     assert bench.states() == ["started", "stopped"]
+    notes = [event.get("note") for event in bench.events if event["event"] == "progress"]
+    assert "finishing this wave, then it stops" in notes, "a second signal ends the watch at once"
     bench.stopping = False
     spent = bench.ledger.runs[0].bytes
     keeper = bench.keeper()

@@ -286,7 +286,7 @@ class Keeper:
 
     def _execute(self, run: Run, confirm: Callable[[], None], begin: Callable[[], None]) -> Outcome:
         """Run a plan; it stops between two waves when the watch ends, and outside of the hours."""
-        interrupts = Interrupts()
+        interrupts = Interrupts(again=", then it stops")  # a second signal ends the watch at once
         # what a killed run left in progress needs its throttle: finish that wave in any case
         may_stop = run.state != "running"
 

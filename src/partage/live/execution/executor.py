@@ -80,10 +80,11 @@ def check_failure_choice(on_failure: str, direction: Direction) -> None:
 
 
 class Interrupts:
-    """Counts how often the operator asked to stop; an instance is a signal handler."""
+    """Counts how often the operator asked to stop; an instance is a signal handler. ``again``: what
+    another time does, for the operator."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, again: str = "; interrupt again to cancel it") -> None:
+        self.count, self.again = 0, again
 
     def __call__(self, *_: Any) -> None:
         self.count += 1
@@ -367,7 +368,7 @@ class Executor:
                 return False
             if self._interrupts.count > self._interrupts_noted:
                 self._interrupts_noted = self._interrupts.count
-                self._notify(left, "finishing this wave; interrupt again to cancel it")
+                self._notify(left, f"finishing this wave{self._interrupts.again}")
             dead, _ = self._missing_brokers(left, alive)
             if dead and self._on_failure == "wait":
                 self._notify(left, f"waiting for broker {_names(dead)}, which does not answer")
