@@ -222,6 +222,24 @@ def test_a_dead_broker_halts_until_a_person_removes_the_file(bench: Bench) -> No
     assert bench.states()[4:] == ["started", "ended"]
 
 
+def test_a_throttle_that_a_dead_broker_keeps_is_named(bench: Bench) -> None:
+    """The next plan would take it for the broker's own, and set it again at its end."""
+    own = {"follower.replication.throttled.rate": "70000000"}
+    bench.cluster.configs["broker", "4"] = dict(own)
+    bench.cluster.at(30, lambda: bench.cluster.stop_broker(4))
+    bench.keeper(throttle=400_000).judged(bench.judged())
+    path = bench.path(bench.ledger.runs[0])
+    problem = bench.last()["problem"]
+    assert "broker 4 does not answer; the throttle of broker 4 is not restored" in problem
+    assert f"partage rollback {path} or partage apply {path}" in problem
+    assert json.loads((bench.directory / HALTED).read_text())["problem"] == problem
+    bench.cluster.start_broker(4)
+    assert bench.cluster.configs["broker", "4"] != own
+    cluster = bench.cluster
+    partage.rollback(path, admin=cluster.admin, clock=cluster.clock, sleep=cluster.sleep)
+    assert cluster.configs["broker", "4"] == own
+
+
 def test_a_cluster_that_is_not_ready_is_left_alone(bench: Bench) -> None:
     cluster = bench.cluster
     cluster.configs["broker", "4"] = {"follower.replication.throttled.rate": "1"}

@@ -321,18 +321,15 @@ class Keeper:
         return self._stopping() or not within_hours(self._limits, self._now())
 
     def _ended(self, run: Run, outcome: Outcome) -> None:
-        if outcome.state == "done" and outcome.dead:
-            self._fail(run, f"the throttle of broker {outcome.dead[0]} is not restored", outcome)
-        elif outcome.state == "done":
+        failed = bool(outcome.problems or outcome.dead)
+        if outcome.state == "done" and not failed:
             self._close(run, "done")
-        elif outcome.state == "stopped" and not (outcome.problems or outcome.dead):
+        elif outcome.state == "stopped" and not failed:
             run = replace(run, state="stopped")
             self._ledger.put(run)
             self._report(run, "stopped", waves_left=outcome.waves_left)
         else:
-            name, why = next(iter(outcome.problems.items()), ("the run", outcome.state))
-            several = plural(len(outcome.problems), "problem")
-            self._fail(run, f"{several}, first: {name}: {why}", outcome)
+            self._fail(run, _problem(outcome, self._path(run.plan)), outcome)
 
     def _close(self, run: Run, state: Any) -> None:
         """The plan is finished; what it has to be measured first begins now."""
@@ -385,6 +382,22 @@ class Keeper:
             yield
         except PartageError as error:
             self._refuse(Refusal(Reason.UNHEALTHY, str(error)))
+
+
+def _problem(outcome: Outcome, plan: str) -> str:
+    """What went wrong in a run. The next plan would take a throttle that is left for a setting of
+    the broker."""
+    parts = []
+    if outcome.problems or not outcome.dead:
+        name, why = next(iter(outcome.problems.items()), ("the run", outcome.state))
+        parts = [f"{plural(len(outcome.problems), 'problem')}, first: {name}: {why}"]
+    if outcome.dead:
+        brokers = ", ".join(map(str, outcome.dead))
+        parts.append(
+            f"the throttle of broker {brokers} is not restored: once it answers, partage rollback "
+            f"{plan} or partage apply {plan} does it"
+        )
+    return "; ".join(parts)
 
 
 def _unready(snapshot: Snapshot) -> Refusal | None:
