@@ -13,7 +13,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @pytest.mark.parametrize("sent", SIGNALS)
-def test_a_handler_gets_every_signal(sent: signal.Signals) -> None:
+def test_a_handler_gets_every_signal(sent: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "_AGAIN_SECONDS", -1)
     before = [signal.getsignal(one) for one in SIGNALS]
     received: list[int] = []
     with interrupts.handled_by(lambda number, _: received.append(number)):
@@ -21,6 +22,16 @@ def test_a_handler_gets_every_signal(sent: signal.Signals) -> None:
         os.kill(os.getpid(), sent)
     assert received == [sent, sent]
     assert [signal.getsignal(one) for one in SIGNALS] == before
+
+
+def test_a_closed_terminal_is_one_request_and_two_of_ctrl_c_are_two() -> None:
+    """The kernel and the shell each send SIGHUP: the second one must not cancel what the first one
+    lets finish."""
+    received: list[int] = []
+    with interrupts.handled_by(lambda number, _: received.append(number)):
+        for sent in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGINT):
+            os.kill(os.getpid(), sent)
+    assert received == [signal.SIGHUP, signal.SIGINT, signal.SIGINT]
 
 
 @interrupts.once()

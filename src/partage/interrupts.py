@@ -6,18 +6,33 @@ stays ignored: the command should outlive its terminal.
 
 from __future__ import annotations
 
+import math
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 _ALWAYS = (signal.SIGINT, signal.SIGTERM)
 
+_AGAIN_SECONDS = 1.0
+"""A signal that no key sends counts as the same request if it follows another one so soon: when a
+terminal is closed, the kernel and the shell send SIGHUP; ``timeout`` sends SIGTERM to the process
+and to its group; systemd sends both to a session."""
+
 
 @contextmanager
 def handled_by(handler: Callable[..., Any]) -> Iterator[None]:
     """Send each signal to the handler, each time it arrives."""
-    before = {number: signal.signal(number, handler) for number in _handled()}
+    last = -math.inf
+
+    def handle(number: int, frame: Any) -> None:
+        nonlocal last
+        earlier, last = last, time.monotonic()
+        if number == signal.SIGINT or last - earlier > _AGAIN_SECONDS:
+            handler(number, frame)
+
+    before = {number: signal.signal(number, handle) for number in _handled()}
     try:
         yield
     finally:
