@@ -62,8 +62,7 @@ def test_paths_are_shortest(further: int, case: tuple[int, list[Arc], list[int]]
         return
     assert found is not None
     paths, seen = found
-    reduced = residual.cost + potential[np.repeat(np.arange(nodes), np.diff(residual.first))]
-    reduced -= potential[residual.head]
+    reduced = residual.cost + potential[np.concatenate((tail, head))] - potential[residual.head]
     assert (reduced[residual.residual_capacity > 0] >= 0).all()
     assert (reduced[paths[0]] == 0).all()
     assert len(set(paths[0].tolist())) == len(paths[0])
