@@ -293,3 +293,25 @@ def test_a_plan_without_topic_ids_is_named(tmp_path: Path) -> None:
     for known in (plan, replace(plan, topic_ids={})):
         warnings = prepare(known, live.admin, throttle=None, concurrency=None).warnings
         assert any("no topic id of t:" in one for one in warnings) is (known is not plan)
+
+
+def test_sizes_are_those_of_now(tmp_path: Path) -> None:
+    """Topics grow between a plan and its run: what is announced and reported is what is copied."""
+    live = FakeCluster(ORIGINAL, range(1, 5), partition_bytes=1_000)
+    times: Any = {"clock": live.clock, "sleep": live.sleep}
+    partage.plan(partage.snapshot(admin=live.admin, sleep=live.sleep)).write(tmp_path)
+    plan = ExecutionPlan.read(tmp_path)
+    for number in range(2):
+        live.resize(("t", number), 5_000)
+    ready = prepare(plan, live.admin, throttle=None)
+    assert {key: one.size_bytes for key, one in ready.plan.changes.items()} == {
+        key: 5_000 if key[0] == "t" else 1_000 for key in plan.changes
+    }
+    totals: dict[int, int] = {}
+    partage.apply(
+        tmp_path,
+        admin=live.admin,
+        progress=lambda update: totals.update({update.wave: update.bytes_total}),
+        **times,
+    )
+    assert sum(totals.values()) == sum(one.bytes_to_copy or 0 for one in ready.left)

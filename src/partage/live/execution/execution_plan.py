@@ -151,6 +151,16 @@ class ExecutionPlan:
         }
         return replace(self, topic_ids=known, changes=changes)
 
+    def with_current_sizes(self, states: Iterable[PartitionState]) -> Self:
+        """The plan with the sizes that its partitions have now, where they are known."""
+        changes = dict(self.changes)
+        for state in states:
+            change, size = changes.get(state.key), state.size_bytes
+            if change is None or size is None or state.is_other_topic(change.topic_id):
+                continue
+            changes[state.key] = replace(change, size_bytes=size)
+        return replace(self, changes=changes)
+
     def reversed(self) -> ExecutionPlan:
         """The plan that undoes this one, last wave first."""
         forward = self.direction is Direction.FORWARD

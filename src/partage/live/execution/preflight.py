@@ -84,6 +84,7 @@ def prepare(
         admin, groups=False, throttles=False, settings=False, complete=False, sleep=sleep
     )
     submitted = set(submitted)
+    plan = plan.with_current_sizes(cluster.partitions)
     if concurrency is not None:
         plan = reschedule(plan, cluster, concurrency)
     lowered = lowered_topics(plan.changes.values())
