@@ -92,6 +92,14 @@ def no_hidden_values(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def in_a_terminal() -> Iterator[None]:
+    """SIGHUP is not ignored, even if nohup has started the tests."""
+    before = signal.signal(signal.SIGHUP, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
 def beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where they import each other as scripts of one folder do."""
     folder = Path(__file__).resolve().parent.parent / "benchmarks"

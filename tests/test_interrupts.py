@@ -9,6 +9,8 @@ import pytest
 
 from partage import interrupts
 
+pytestmark = pytest.mark.usefixtures("in_a_terminal")
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -114,6 +114,7 @@ def test_throttle_without_a_run(run: Run, plan: str, begun: bool) -> None:
     assert sorted(Path(plan).iterdir()) == before
 
 
+@pytest.mark.usefixtures("in_a_terminal")
 @pytest.mark.parametrize("hangup", [False, True])
 def test_a_run_whose_output_is_lost_stops_after_the_wave(
     run: Run,
