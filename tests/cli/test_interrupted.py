@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from shutil import copyfile
@@ -35,31 +36,45 @@ def test_an_interrupt_prints_one_line(
     assert (ended.code, ended.out, ended.err) == (130, "", "partage: interrupted\n")
 
 
+def not_ignored() -> None:
+    """A shell lets background jobs ignore Ctrl-C, and nohup the end of the terminal."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@contextmanager
+def in_a_session(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A command with a process group of its own, ended after five minutes."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "partage", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=not_ignored,
+    ) as process:
+        late = threading.Timer(300, process.kill)
+        late.start()
+        try:
+            yield process
+        finally:
+            late.cancel()
+
+
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.xdist_group("interrupts of spark")
 @pytest.mark.parametrize("step", ["starting Spark", "reading", "windows"])
 def test_an_interrupt_of_spark_is_one_line(step: str, tmp_path: Path, change_events: str) -> None:
-    """As a terminal sends it: to Java and Python on the workers, too."""
-    words = [sys.executable, "-m", "partage", "profile", change_events, "-o", "out"]
-    with subprocess.Popen(
-        words,
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # a shell lets background jobs ignore the signal
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:
+    """As a terminal sends it: to the whole process group."""
+    with in_a_session(tmp_path, "profile", change_events, "-o", "out") as process:
         assert process.stderr is not None
-        late = threading.Timer(300, process.kill)
-        late.start()
         for line in process.stderr:
             if line == f"… {step}\n":
                 break
         os.killpg(process.pid, signal.SIGINT)
         rest = [line for line in process.stderr if not line.startswith("… ")]
-        late.cancel()
     assert (process.returncode, rest) == (130, ["partage: interrupted\n"])
     assert list(tmp_path.iterdir()) == [], "nothing is left"
 
@@ -75,25 +90,14 @@ def test_a_signal_to_the_whole_group_ends_a_watch_as_one_to_itself(
     (tmp_path / "records").mkdir()
     copyfile(change_events, tmp_path / "records" / "1.parquet")
     grown = os.fspath(files("partage") / "data" / "cluster-grown.json")
-    words = [sys.executable, "-m", "partage", "watch", "records", "--cluster", grown, "-o", "out"]
-    with subprocess.Popen(
-        [*words, "--window", "86400", "--over", "86400", "--every", "1", "--json"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # with nohup it outlives its terminal
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
-    ) as process:
+    words = ("watch", "records", "--cluster", grown, "-o", "out", "--window", "86400")
+    more = ("--over", "86400", "--every", "1", "--json")
+    with in_a_session(tmp_path, *words, *more) as process:
         assert process.stdout is not None
-        late = threading.Timer(300, process.kill)
-        late.start()
         for line in process.stdout:
             if json.loads(line)["event"] == "batch":
                 break
         os.killpg(process.pid, sent)
         output, err = process.communicate()
-        late.cancel()
     events = [json.loads(line)["event"] for line in output.splitlines()]
     assert (process.returncode, events[-1], err) == (0, "stopped", "")

@@ -355,12 +355,11 @@ def _after_verify(found: dict[str, Any], plan: str) -> list[str]:
     """The next command for a plan of which ``verify`` found this."""
     from partage.live.execution.journal import is_rolled_back
 
-    command, state = "apply", found["state"]
-    if (found["done"] or found["moving"]) and is_rolled_back(plan):
-        command = "rollback"
-    if state == "done":
+    if found["state"] == "done":
         return ["snapshot", *next_step.cluster_options("snapshot"), "-o", "cluster.json"]
-    if state == "differs" and command == "apply":
+    back = (found["done"] or found["moving"]) and is_rolled_back(plan)
+    command = "rollback" if back else "apply"
+    if found["state"] == "differs" and not back:
         return ["plan", *next_step.cluster_options("plan"), "-o", "new-plan/"]
     return [
         command,

@@ -109,7 +109,7 @@ class _Side:
     def _follow(self, tight: Arrows) -> None:
         self._tight.append(tight)
         far = self._far(tight)
-        self._enter(_distinct(far[~self.reached.take(far)], self._residual.nodes))
+        self._enter(distinct(far[~self.reached.take(far)]))
 
     def _enter(self, nodes: Ints) -> None:
         self.front = nodes
@@ -144,12 +144,3 @@ def _joined(parts: Sequence[Arrows]) -> Arrows:
 def _some(arcs: Arrows, which: Ints) -> Arrows:
     arc, tail, head = arcs
     return arc.take(which), tail.take(which), head.take(which)
-
-
-def _distinct(values: Ints, limit: int) -> Ints:
-    """The different values, ascending; all are below ``limit``."""
-    if 20 * len(values) < limit:
-        return distinct(values)
-    mark = np.zeros(limit, dtype=np.bool_)
-    mark[values] = True
-    return np.flatnonzero(mark)

@@ -29,6 +29,7 @@ ALL_PAIRS = 2_000_000
 
 _MIXED = 1_000_003
 _LOG_MIXED = np.log(_MIXED) + 1
+"""Above what is drawn, so that it orders equal counts and no others."""
 _NEVER = 2**40
 
 DRIFT = "drift"

@@ -50,30 +50,37 @@ def _without_waiting(path: str, flags: int) -> int:
 def is_locked(directory: str | os.PathLike[str]) -> bool:
     """Whether a run holds the journal of a plan directory now. Raises InputError for a journal that
     cannot be read."""
-    path = Path(directory) / JOURNAL
-    try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read ({error.strerror})") from None
-    return False
+    return _holds(directory, _is_locked)
 
 
 def is_rolled_back(directory: str | os.PathLike[str]) -> bool:
     """Whether the last run of a plan, which may still be running, is a rollback. Raises InputError
     for a journal that cannot be read."""
+    return _holds(directory, _is_rolled_back)
+
+
+def _holds(directory: str | os.PathLike[str], true_of: Callable[[BinaryIO], bool]) -> bool:
+    """Whether something is true of the journal, which is not changed; False where there is none."""
     path = Path(directory) / JOURNAL
     try:
         with open(path, "rb", opener=_without_waiting) as file:
-            text = file.read(MAX_BYTES)
+            return true_of(file)
     except FileNotFoundError:
         return False
     except OSError as error:
         raise InputError(str(path), f"cannot be read ({error.strerror})") from None
+
+
+def _is_locked(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _is_rolled_back(file: BinaryIO) -> bool:
+    text = file.read(MAX_BYTES)
     entries, _ = parse_entries(text[: text.rfind(b"\n") + 1])
     runs = [entry.get("direction") for entry in entries if entry["event"] == STARTED]
     return runs[-1:] == [Direction.ROLLBACK]

@@ -62,9 +62,9 @@ def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
 def _status(change: Change, state: PartitionState | None) -> MoveStatus:
     """A partition that a rollback moves is moving."""
     status = change.status(state)
-    if status is MoveStatus.ELSEWHERE and state is not None and not change.is_left(state):
-        return MoveStatus.MOVING
-    return status
+    if state is None or status is not MoveStatus.ELSEWHERE:
+        return status
+    return MoveStatus.MOVING if change.must_be_cancelled_first(state) else status
 
 
 def _in_other_log_dirs(
