@@ -90,6 +90,46 @@ WRONG: list[tuple[Callable[[partage.Cluster, partage.Plan], Any], str]] = [
     ),
     (lambda _, __: partage.plan(""), "path: is empty: is a variable unset"),
     (
+        lambda c, _: partage.plan(c, profile={}),  # type: ignore[arg-type]
+        "profile: expected the path of a profile directory, or a Profile, got dict",
+    ),
+    (
+        lambda c, _: partage.place(c, "new", 3, 2.5),  # type: ignore[arg-type]
+        "replication_factor 2.5: expected a whole number",
+    ),
+    (
+        lambda _, __: partage.snapshot(["broker-1:9092"]),  # type: ignore[arg-type]
+        "bootstrap_server: expected HOST:PORT, or several separated by commas, got list",
+    ),
+    (
+        lambda _, __: partage.assign({}, "range"),  # type: ignore[arg-type]
+        "group: expected a Group, got a dict: Group.from_json reads it",
+    ),
+    (
+        lambda _, __: partage.simulate({}, "range"),  # type: ignore[arg-type]
+        "scenario: expected a Scenario, got a dict: Scenario.from_json reads it",
+    ),
+    (
+        lambda _, __: partage.assign(group(partage.Member("a", ["orders"])), 5),  # type: ignore[arg-type]
+        "assignor 5: expected the name of an assignor as text",
+    ),
+    (
+        lambda _, __: group({"id": "a", "topics": ["orders"]}),
+        "group: members: expected each as a Member, got dict: Group.from_json reads dicts",
+    ),
+    (
+        lambda _, __: group(partage.Member("a", None)),  # type: ignore[arg-type]
+        "group: topics of a: expected a list, got NoneType",
+    ),
+    (
+        lambda _, __: group(partage.Member("a", ["orders"], priority="high")),  # type: ignore[arg-type]
+        "group: priority of a: high: expected a whole number",
+    ),
+    (
+        lambda _, __: group(partage.Member("a", ["orders"], rack=5)),  # type: ignore[arg-type]
+        "group: rack of a: 5: expected text",
+    ),
+    (
         lambda _, p: partage.check(p),  # type: ignore[arg-type]
         "plan: expected the path of a plan directory, got Plan",
     ),
@@ -160,3 +200,34 @@ def test_a_broker_takes_any_number_as_capacity(cluster: partage.Cluster) -> None
 def test_patterns_that_match_nothing(topics: str, problem: str) -> None:
     with pytest.raises(partage.InputError, match=problem):
         partage.plan(CLUSTER, topics=topics)
+
+
+def test_numbers_of_data_frames_are_taken() -> None:
+    one, two = np.int64(1), np.int32(2)
+    form = {
+        "brokers": [{"id": one, "rack": "a"}, {"id": two, "rack": "b"}],
+        "partitions": [
+            {"topic": "t", "partition": one - 1, "replicas": np.array([2]), "size_bytes": two},
+        ],
+    }
+    cluster = partage.Cluster.from_json(form)
+    assert cluster.to_json()["partitions"][0]["replicas"] == [2]
+    assert cluster.size_bytes.tolist() == [2]
+
+    members = [
+        partage.Member("a", ["t"], owned=[("t", one)], generation=two, priority=one),  # type: ignore[arg-type]
+        partage.Member("b", ["t"], priority=two),  # type: ignore[arg-type]
+    ]
+    group = partage.Group({"t": np.int64(2)}, members)  # type: ignore[dict-item]
+    assert partage.assign(group, "sticky").as_dict() == {"a": [("t", 1)], "b": [("t", 0)]}
+    assert partage.assign(group, "failover").as_dict() == {"a": [], "b": [("t", 0), ("t", 1)]}
+
+    scenario = {
+        "topics": {"t": two},
+        "produce": {"t": np.float64(5)},
+        "members": [{"id": "a", "topics": np.array(["t"]), "rate": one}],
+        "until": np.int64(60),
+    }
+    assert partage.simulate(partage.Scenario.from_json(scenario), "range").moved == 0
+    with pytest.raises(partage.InputError, match=r"^scenario: topics\.t: expected .* got 2\.5"):
+        partage.Scenario.from_json({**scenario, "topics": {"t": np.float64(2.5)}})

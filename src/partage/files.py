@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -32,6 +32,16 @@ def checked_path(given: object, name: str, expected: str) -> str:
     path = os.fsdecode(given)
     check_not_empty(path)
     return path
+
+
+def path_instead_of(kind: type, given: object) -> str:
+    """The path of a file, given where a value of this ``kind`` is accepted, too. Raises InputError
+    for anything else."""
+    name, instance = kind.__name__.lower(), f"a {kind.__name__}"
+    if isinstance(given, Mapping):
+        problem = f"expected {instance}, got a dict: {kind.__name__}.from_json reads it"
+        raise InputError(name, problem)
+    return checked_path(given, name, f"a file, or {instance}")
 
 
 def check_not_empty(path: str) -> None:

@@ -85,9 +85,14 @@ def read_json(path: str | os.PathLike[str], form: type[Form]) -> Form:
 
 
 def check_json(value: Any, form: type[Form], where: str) -> Form:
-    """A parsed JSON value as an instance of ``form``. Raises InputError that begins with ``where``
-    and names the first place that does not match."""
+    """A parsed JSON value, or one made in Python with NumPy's numbers, as an instance of ``form``.
+    Raises InputError that begins with ``where`` and names the first place that does not match."""
     try:
+        return msgspec.convert(value, form)
+    except _MISMATCHES:
+        pass
+    try:
+        value = _plain(value)
         return msgspec.convert(value, form)
     except _MISMATCHES:
         place, problem = _first_problem(value, form, "")
@@ -105,6 +110,16 @@ def shown(value: Any) -> str:
     except (ValueError, RecursionError):
         return "a value too long or too deep to show"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _plain(value: Any) -> Any:
+    """The value with Python's numbers and lists instead of NumPy's, as what comes from a data frame
+    has them."""
+    if type(value) is dict:
+        return {key: _plain(part) for key, part in value.items()}
+    if type(value) in (list, tuple):
+        return [_plain(part) for part in value]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _first_problem(value: Any, form: Any, place: str) -> tuple[str, str]:

@@ -205,7 +205,9 @@ def _factor(topic: str, existing: Sequence[Sequence[int]], asked: int | None) ->
     if not existing:
         if asked is None:
             raise InputError("replication_factor", f"is missing: {topic} is a new topic")
-        return asked
+        if isinstance(asked, bool) or not isinstance(asked, (int, np.integer)):
+            raise InputError(f"replication_factor {shown(asked)}", "expected a whole number")
+        return int(asked)
     if asked not in (None, len(existing[0])):
         raise InputError(
             f"replication_factor {asked}",

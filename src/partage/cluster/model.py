@@ -30,7 +30,7 @@ from partage.cluster.broker import (
 )
 from partage.cluster.log_dirs import check_log_dirs, log_dir_positions
 from partage.errors import InputError
-from partage.files import checked_path
+from partage.files import path_instead_of
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.kafka_names import TOPIC_RULE, is_topic
 from partage.units import listed, plural
@@ -129,13 +129,7 @@ class Cluster:
         """A Cluster as it is, or that of a file, as ``read`` has it. Raises InputError."""
         if isinstance(given, Cluster):
             return given
-        if isinstance(given, Mapping):
-            raise InputError(
-                "cluster", "expected a Cluster, got a dict: Cluster.from_json reads it"
-            )
-        return cls.read(
-            checked_path(given, "cluster", "a file, or a Cluster"), may_be_empty=may_be_empty
-        )
+        return cls.read(path_instead_of(cls, given), may_be_empty=may_be_empty)
 
     @classmethod
     def from_json(

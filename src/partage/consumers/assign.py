@@ -64,7 +64,7 @@ def assign(
         if option not in chosen.options:
             known = " and ".join(f"`{one}`" for one in chosen.options)
             raise InputError(option, f"{assignor} has no such option: it takes {known or 'none'}")
-    group = group if isinstance(group, Group) else Group.read(group)
+    group = Group.of(group)
     if group.has_racks:
         _ = group.weight  # refuses wrong weights, which count for what is read across racks
     return run_assignor(chosen, group, mode, **options)

@@ -21,6 +21,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from partage.errors import InputError, shown
+from partage.files import path_instead_of
 from partage.frames import changed_fields
 from partage.json_input import (
     Base64,
@@ -206,6 +207,11 @@ class Scenario:
     def read(cls, path: str | os.PathLike[str]) -> Scenario:
         """Read a SCENARIO.json file, plain or gzip."""
         return _scenario(read_json(path, _ScenarioFile), os.fspath(path))
+
+    @classmethod
+    def of(cls, given: Scenario | str | os.PathLike[str]) -> Scenario:
+        """A Scenario as it is, or that of a file, as ``read`` has it. Raises InputError."""
+        return given if isinstance(given, Scenario) else cls.read(path_instead_of(cls, given))
 
     @classmethod
     def from_json(cls, value: Any, where: str = "scenario") -> Scenario:

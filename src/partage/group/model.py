@@ -23,6 +23,7 @@ import numpy as np
 
 from partage.arrays import Bools, Ints
 from partage.errors import InputError, shown
+from partage.files import path_instead_of
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.group.member import Member
 from partage.group.owned import OwnedPartitions
@@ -37,6 +38,16 @@ MAX_PARTITIONS = 50_000_000
 MAX_WEIGHT = 2**50
 BYTE_RATE = 1000
 """Seconds to which weights refer that are rates in bytes."""
+
+_WHOLE = ((int, np.integer), "a whole number")
+_FIELDS = (
+    ("generation", *_WHOLE),
+    ("priority", *_WHOLE),
+    ("left_at_ms", *_WHOLE),
+    ("rack", (str,), "text"),
+    ("instance_id", (str,), "text"),
+)
+"""Fields of a member, their types, and these in words."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +79,7 @@ class Group:
         self._check_topics()
         ordered = self._checked_members()
         names = tuple(sorted(self.topics))
-        object.__setattr__(self, "topics", {name: self.topics[name] for name in names})
+        object.__setattr__(self, "topics", {name: int(self.topics[name]) for name in names})
         object.__setattr__(self, "members", ordered)
         for name in ("racks", "weights"):
             self._check_columns(name)
@@ -81,7 +92,7 @@ class Group:
                 raise InputError(
                     self.where, f"topics: {shown(topic)}: expected the name of a topic"
                 )
-            if type(count) is not int or count < 0:
+            if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
                 raise InputError(
                     self.where, f"topics.{topic}: {count!r}: expected a number of partitions"
                 )
@@ -93,11 +104,7 @@ class Group:
         if not self.members:
             raise InputError(self.where, "members: a group needs at least one")
         for member in self.members:
-            if type(member.id) is not str:
-                raise InputError(self.where, f"members: id {shown(member.id)}: expected a text")
-            if isinstance(member.topics, str):
-                problem = f"topics of {shown(member.id)}: expected a list, got a text"
-                raise InputError(self.where, problem)
+            self._check_member(member)
         ordered = tuple(sorted(self.members, key=lambda member: member.id))
         for one, other in pairwise(ordered):
             if one.id == other.id:
@@ -113,6 +120,26 @@ class Group:
                     f"{member.instance_id!r}: Kafka fences one of them, expected different ones",
                 )
         return ordered
+
+    def _check_member(self, member: Member) -> None:
+        """Of the types that a caller may have mistaken: those of a file are checked already."""
+        if not isinstance(member, Member):
+            raise InputError(
+                self.where,
+                f"members: expected each as a Member, got {type(member).__name__}: Group.from_json "
+                "reads dicts",
+            )
+        if type(member.id) is not str:
+            raise InputError(self.where, f"members: id {shown(member.id)}: expected a text")
+        if isinstance(member.topics, str) or not isinstance(member.topics, (Sequence, np.ndarray)):
+            kind = "a text" if isinstance(member.topics, str) else type(member.topics).__name__
+            problem = f"topics of {shown(member.id)}: expected a list, got {kind}"
+            raise InputError(self.where, problem)
+        for name, kinds, expected in _FIELDS:
+            value = getattr(member, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
+                problem = f"{name} of {shown(member.id)}: {shown(value)}: expected {expected}"
+                raise InputError(self.where, problem)
 
     def _check_columns(self, name: str) -> None:
         columns = getattr(self, name)
@@ -132,6 +159,11 @@ class Group:
         from partage.group import formats
 
         return cls._from_columns(formats.read_group_file(path), os.fspath(path))
+
+    @classmethod
+    def of(cls, given: Group | str | os.PathLike[str]) -> Group:
+        """A Group as it is, or that of a file, as ``read`` has it. Raises InputError."""
+        return given if isinstance(given, Group) else cls.read(path_instead_of(cls, given))
 
     @classmethod
     def from_json(cls, value: Any, where: str = "group") -> Group:

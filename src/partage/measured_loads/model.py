@@ -12,6 +12,7 @@ import numpy as np
 from partage.arrays import Floats, Ints
 from partage.cluster import Cluster
 from partage.errors import InputError, shown
+from partage.files import checked_path
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.group.model import BYTE_RATE
 from partage.measured_loads.far_records import FarRecords, read_far_records
@@ -80,6 +81,13 @@ class Profile:
     horizon: float = 0
     far_records: tuple[FarRecords, ...] = ()
     """Topics whose ``bytes_per_second`` a few records make too low, far from all others in time."""
+
+    @classmethod
+    def of(cls, given: Profile | str | os.PathLike[str]) -> Profile:
+        """A Profile as it is, or that of a directory, as ``read`` has it. Raises InputError."""
+        if isinstance(given, Profile):
+            return given
+        return cls.read(checked_path(given, "profile", "a profile directory, or a Profile"))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str] | Place) -> Profile:

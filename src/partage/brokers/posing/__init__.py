@@ -34,8 +34,7 @@ def posed(
         return _with_tiers(resolve(cluster, options))
     from partage.measured_loads import Profile
 
-    if not isinstance(profile, Profile):
-        profile = Profile.read(profile)
+    profile = Profile.of(profile)
     measured = profile.aligned(cluster)
     rates = measured.bytes_per_second
     cluster, loads, warnings = _sized(cluster, profile, measured)

@@ -277,10 +277,9 @@ def size(
     free = read_parameter("headroom", headroom_of, headroom)
     if survive not in SURVIVE:
         raise InputError(f"survive {shown(survive)}", f"expected {' or '.join(SURVIVE)}")
-    if profile is not None and not isinstance(profile, Profile):
-        profile = Profile.read(profile)
+    measured = None if profile is None else Profile.of(profile)
     report = progress or (lambda _: None)
-    return fewest_brokers(Cluster.of(cluster), Requirement(free, survive), profile, report)
+    return fewest_brokers(Cluster.of(cluster), Requirement(free, survive), measured, report)
 
 
 def fewest_brokers(

@@ -140,6 +140,8 @@ def find_assignor(name: str, protocol: str = "classic") -> Assignor:
     """The assignor of that name, of that Java class, or the ``PartitionAssignor`` at
     ``module:Class``. Of a name that clients and the broker have, it is the broker's where
     ``protocol`` is ``consumer``. Raises InputError, which lists the registered names."""
+    if not isinstance(name, str):
+        raise InputError(f"assignor {shown(name)}", "expected the name of an assignor as text")
     among = BROKER_ASSIGNORS if name in BROKER_CLASSES or protocol == "consumer" else ASSIGNORS
     name = assignor_name(name)
     refuse_own(name)

@@ -55,7 +55,7 @@ def simulate(
 
     Raises InputError for an unknown name and for a mode that no assignor of the scenario has.
     """
-    scenario = scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)
+    scenario = Scenario.of(scenario)
     if protocol not in (None, *PROTOCOLS, CONSUMER):
         expected = ", ".join((*PROTOCOLS, CONSUMER))
         raise InputError(f"protocol {shown(protocol)}", f"expected one of {expected}")

@@ -62,6 +62,10 @@ class Connection:
             raise InputError(
                 "bootstrap_server", "expected HOST:PORT, here or in PARTAGE_BOOTSTRAP_SERVERS"
             )
+        if bootstrap_server and not isinstance(bootstrap_server, str):
+            kind = type(bootstrap_server).__name__
+            problem = f"expected HOST:PORT, or several separated by commas, got {kind}"
+            raise InputError("bootstrap_server", problem)
         place = "bootstrap_server" if bootstrap_server or given is None else given.place
         try:
             servers = addresses(bootstrap_server or (given.value if given is not None else ""))
