@@ -68,6 +68,8 @@ def cluster_json(
         raise ValueError(f"{rf} replicas need at least as many old brokers, not {brokers}")
     if racks > brokers:
         raise ValueError(f"{racks} racks need at least as many old brokers, not {brokers}")
+    if uneven_racks and not racks:
+        raise ValueError("uneven racks: expected racks")
     if misplaced and not (0 < misplaced <= 1 and 2 <= rf <= racks and brokers >= racks * rf):
         raise ValueError(
             f"misplaced {misplaced}: expected a share from 0 to 1, at least 2 replicas, at least "

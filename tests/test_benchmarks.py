@@ -73,6 +73,8 @@ def test_uneven_racks_and_unequal_brokers() -> None:
     unequal = module("clusters").cluster_json(**shape, unequal_brokers=True)
     assert [b["id"] for b in unequal["brokers"] if b["capacity"] == 2] == [4, 8, 12]
     assert unequal["partitions"] == plain["partitions"]
+    with pytest.raises(ValueError, match="uneven racks: expected racks"):
+        module("clusters").cluster_json(**{**shape, "racks": 0}, uneven_racks=True)
 
 
 # ---------------------------------------------------------------- evaluators
