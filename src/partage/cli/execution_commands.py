@@ -345,7 +345,7 @@ def _print_outcome(plan: ExecutionPlan, outcome: Outcome, directory: str, json: 
         output.print_json({"event": "ended", **vars(outcome)})
         return
     console = output.console()
-    print_outcome(plan, outcome, console, _resume(plan), _undo(plan))
+    print_outcome(plan, outcome, console, _resume(plan) if outcome.resumable else "", _undo(plan))
     if outcome.state == "done":  # otherwise it has printed how to resume
         after = ("verify", directory) if plan.direction == "forward" else ("snapshot",)
         next_step.show(console, *after, *next_step.cluster_options(after[0]))

@@ -79,6 +79,7 @@ def test_partitions_that_others_moved_stop_apply_but_not_rollback(tmp_path: Path
     outcome = partage.rollback(tmp_path, admin=live.admin, **times)
     assert outcome.state == "differs"
     assert outcome.problems == {"t-0": "someone else moved it to [5, 6]"}
+    assert not outcome.resumable
     assert live.replicas == ORIGINAL | others | taken
     assert live.throttles == {}
 

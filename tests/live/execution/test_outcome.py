@@ -28,3 +28,4 @@ def test_topics_deleted_after_their_wave() -> None:
     outcome = Outcome()
     outcome.compare(plan, {other.key: other}, {}, {})
     assert outcome.problems == {"t-0": "it no longer exists", "u-0": RECREATED}
+    assert not outcome.resumable

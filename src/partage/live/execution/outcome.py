@@ -21,6 +21,8 @@ class Outcome:
     - ``problems``: partitions that are not on their target, or not led by their preferred leader,
       with the reason; ``still_moving``: those of them that are being reassigned
     - ``dead``: brokers whose throttle could not be restored; ``waves_left``: that have not ended
+    - ``resumable``: False where another run would leave all problems as they are: partitions that
+      someone else moved, or that no longer exist
     """
 
     state: str = "done"
@@ -28,6 +30,7 @@ class Outcome:
     dead: list[int] = field(default_factory=list)
     still_moving: list[str] = field(default_factory=list)
     waves_left: int = 0
+    resumable: bool = True
 
     def raise_unless_done(self) -> None:
         """Raise PartageError, with what is wrong, unless the cluster is as planned and no throttle
@@ -61,9 +64,12 @@ class Outcome:
     ) -> None:
         """Fill in the problems from the cluster's ``states``. A run that was stopped reports only
         partitions that were skipped or have the wrong leader."""
+        given_up = set()
         for key, change in plan.changes.items():
             state = states.get(key)
             status = change.status(state)
+            if state is None or status is MoveStatus.GONE or change.is_left(state):
+                given_up.add(change.name)
             if status is MoveStatus.MOVING:
                 self.still_moving.append(change.name)
             if status is not MoveStatus.DONE and self.state != "stopped":
@@ -74,3 +80,4 @@ class Outcome:
         self.problems |= {f"{topic}-{number}": why for (topic, number), why in skipped.items()}
         if self.problems and self.state == "done":
             self.state = "differs"
+            self.resumable = not self.problems.keys() <= given_up
