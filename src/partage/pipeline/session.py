@@ -79,6 +79,8 @@ _DEFAULT_SHUFFLES = "200"
 
 _LOCAL: Mapping[str, str] = {
     "spark.ui.enabled": "false",
+    # Spark keeps what its web page would show of the last 1,000 queries: in a watch, 150 MB.
+    "spark.sql.ui.retainedExecutions": "10",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.connect.grpc.binding.address": "127.0.0.1",
