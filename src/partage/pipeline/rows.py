@@ -328,7 +328,7 @@ def _timestamp(rows: DataFrame, name: str) -> tuple[Column, Column]:
     number = (
         sf.when(_are_seconds(rows, name), seconds.cast("bigint"))
         .when(number < _NANOSECONDS, number)
-        .otherwise(sf.floor(number / 1_000_000))
+        .otherwise(sf.call_function("div", number, sf.lit(1_000_000)))
     )
     clipped = sf.greatest(sf.least(number, sf.lit(_END_OF_TIME)), sf.lit(-1))
     within = sf.when(number.isNotNull(), sf.timestamp_millis(clipped))

@@ -135,6 +135,15 @@ def test_parquet_timestamps_of_other_units(
     assert _good(spark, _parquet(tmp_path / "r.parquet", records, unit)) == _expected(records)
 
 
+def test_every_millisecond_of_nanoseconds_is_exact(
+    spark: Any, records: Any, tmp_path: Path
+) -> None:
+    """A double has not enough digits for nanoseconds."""
+    times = range(1_763_510_400_000, 1_763_510_401_000)
+    rows = [{**records[0], "offset": at, "timestamp": time} for at, time in enumerate(times)]
+    assert _good(spark, _parquet(tmp_path / "r.parquet", rows, "ns")) == _expected(rows)
+
+
 def test_timestamps_as_text(spark: Any, write_lines: Write) -> None:
     texts = {
         "2024-01-01T00:00:00Z": "2024-01-01T00:00:00",
