@@ -17,12 +17,14 @@ from tests.profiles import examples
 KEYS = 1000
 
 
-def candidate(load: list[int], moved: int = 0, partitioner: str = "murmur2") -> Candidate:
+def candidate(
+    load: list[int], moved: int = 0, partitioner: str = "murmur2", keys: int = KEYS
+) -> Candidate:
     return Candidate(
         partitions=len(load),
         partitioner=partitioner,
         loads={"records": np.array(load), "bytes": np.array(load)},
-        keys=KEYS,
+        keys=keys,
         keys_moved=moved,
         records_moved=moved,
         hot_keys=too_hot([], len(load)),
@@ -117,6 +119,26 @@ def test_more_partitions_than_consumers_are_worth_nothing() -> None:
     assert of(even, twice, consumers=12).partitions == 12
     # the smallest of equals
     assert of(even, candidate([5] * 24, 500), twice, consumers=12).partitions == 12
+
+
+@pytest.mark.parametrize(
+    ("today", "reason"),
+    [
+        ([9, 8, 8], "keeps 2.8 of 3 consumers busy"),
+        (
+            [23, 1, 1],
+            "keeps 1.1 of 3 consumers busy; its records have no key, so their producers decide how "
+            "even the partitions are",
+        ),
+    ],
+)
+def test_more_partitions_do_not_spread_records_without_a_key(today: list[int], reason: str) -> None:
+    """Their even distribution is an assumption for every count, and no gain of one."""
+    double = candidate([5, 4, 4, 4, 4, 4], keys=0)
+    loads = {"records": np.array(today), "bytes": np.array(today)}
+    found = recommended([double], loads, SPREAD)
+    assert (found.stay, found.partitions, found.reason) == (True, 3, reason)
+    assert recommended([double], loads, SPREAD, consumers=6).partitions == 6
 
 
 def test_a_topic_cannot_shrink() -> None:

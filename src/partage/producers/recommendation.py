@@ -12,9 +12,10 @@ candidate is therefore
     busy consumers / (1 + move_cost × share of keys that move)
 
 Records without a partition that their key decides (round robin) have no order to lose, so there no
-key counts as moved. Today's count moves none and is always a candidate. The highest worth is
-recommended; of equals the one that changes least: today's, then the fewest partitions. A topic
-cannot shrink.
+key counts as moved. A topic without any key stays unless more consumers than partitions should be
+busy: that its records are even is an assumption for every other count. Today's count moves none and
+is always a candidate. The highest worth is recommended; of equals the one that changes least:
+today's, then the fewest partitions. A topic cannot shrink.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from partage.producers.detection import SPREAD
 
 MOVE_COST = 1.0
 """The default gain in busy consumers that is worth moving all keys: twice as many."""
+
+_NO_KEYS = "its records have no key, so their producers decide how even the partitions are"
 
 _EVEN = 0.9
 """The share of the consumers that counts as all of them in an explanation."""
@@ -66,12 +69,13 @@ def recommended(
     )
 
     in_order = partitioner != SPREAD
+    by_producers = need <= now and bool(candidates) and not any(one.keys for one in candidates)
 
     def worth(one: Candidate) -> float:
         return min(one.busy, need) / (1 + move_cost * one.moved * in_order)
 
     best = max(possible, key=worth, default=None)
-    if best is not None and worth(best) > busy:
+    if best is not None and worth(best) > busy and not by_producers:
         reasons = [
             f"keeps {min(best.busy, need):.1f} of {need} consumers busy, today {busy:.1f}",
             f"skew of {best.worst} {best.skew[best.worst]:.2f}, "
@@ -82,7 +86,8 @@ def recommended(
         return Recommendation(best.partitions, best.partitioner, "; ".join(reasons), stay=False)
     reasons = [f"keeps {busy:.1f} of {need} consumers busy"]
     if busy < _EVEN * need:
-        reasons += [_not_worth(best, partitioner, busy, need), *_limit(hot_keys, need)]
+        other = _NO_KEYS if by_producers else _not_worth(best, partitioner, busy, need)
+        reasons += [other, *_limit(hot_keys, need)]
     return Recommendation(now, partitioner, "; ".join(reasons), stay=True)
 
 
