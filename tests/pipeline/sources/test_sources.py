@@ -382,6 +382,31 @@ def test_names_of_kafka_connect_have_what_columns_lack(
     ]
 
 
+@pytest.mark.parametrize("form", ["parquet", "orc", "json", "csv"])
+def test_folders_by_topic_and_partition_have_what_columns_lack(
+    spark: Any, tmp_path: Path, form: str
+) -> None:
+    rows = [
+        (topic, number, at, 1_700_000_000_000, "k", 7)
+        for topic in ("a.b-c_d", "42")
+        for number in (0, 11)
+        for at in range(2)
+    ]
+    frame = spark.createDataFrame(
+        rows,
+        "topic string, partition int, offset long, timestamp long, key string, value_bytes int",
+    )
+    path = str(tmp_path / "records")
+    frame.write.partitionBy("topic", "partition").format(form).option("header", True).save(path)
+    found = read_records(spark, [path]).transform(accepted).drop("timestamp", "key", "value_bytes")
+    assert sorted(tuple(row) for row in found.collect()) == sorted(row[:3] for row in rows)
+    # a column of the file counts before its folder
+    own = spark.createDataFrame([rows[0]], frame.schema)
+    own.coalesce(1).write.format(form).option("header", True).save(f"{path}/topic=x/partition=9")
+    found = read_records(spark, [f"{path}/topic=x"]).transform(accepted)
+    assert [tuple(row)[:3] for row in found.collect()] == [rows[0][:3]]
+
+
 # ---------------------------------------------------------------------- input that is refused
 
 

@@ -38,8 +38,8 @@ def read(spark: SparkSession, files: Files) -> list[DataFrame]:
     sharing: dict[str, list[str]] = defaultdict(list)
     for file, source, header in headers.sort("file").collect():
         names = _names(header, files.row_type, source)
-        files.known(names)
-        files.row_type.check_columns([*names, *files.columns], source)
+        more = files.in_names(sf.col("file"), files.known(names))
+        files.row_type.check_columns([*names, *more, *files.columns], source)
         sharing[header].append(file)
     if not sharing:
         raise InputError(files.named, "is empty")
@@ -77,6 +77,8 @@ def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
     fields_differ = sf.lit(f"line does not have the header's {len(names)} fields")
     broken = sf.coalesce("broken", sf.when(sf.col(f"record.{_BROKEN}").isNotNull(), fields_differ))
     known = files.known(names)
-    wanted = [sf.col(f"record._{names.index(known[name])}").alias(name) for name in known]
-    typed = rows.select("line", "source", broken.alias("broken"), *wanted)
+    wanted = {name: sf.col(f"record._{names.index(known[name])}") for name in known}
+    wanted |= files.in_names(sf.col("file"), known)
+    columns = (column.alias(name) for name, column in wanted.items())
+    typed = rows.select("line", "source", broken.alias("broken"), *columns)
     return files.row_type.canonical(typed, sf.col("line"), files.named)

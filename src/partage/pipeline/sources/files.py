@@ -26,6 +26,10 @@ _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 _FILE = "^file:/+"
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _CONNECT = re.compile(r"(?:^|/)([A-Za-z0-9._-]{1,249})\+(\d+)\+(\d+)\.[^/]*$")
+_FOLDERS = {
+    "topic": re.compile("/topic=([A-Za-z0-9._-]{1,249})/"),
+    "partition": re.compile(r"/partition=(\d+)/"),
+}
 
 
 @dataclass(frozen=True)
@@ -102,18 +106,20 @@ class Files:
 
     def in_names(self, file: Column, known: Iterable[str]) -> dict[str, Column]:
         """The columns, but for the ``known`` ones, that every file's name has: topic, partition and
-        first offset in those of Kafka Connect's sinks, ``orders+0+0000000100.parquet``.
+        first offset in those of Kafka Connect's sinks, ``orders+0+0000000100.parquet``; topic and
+        partition in folders as Spark and Hive name them, ``topic=orders/partition=0``.
 
         ``file``: the URL-quoted name of a row's file.
         """
-        if not all(_CONNECT.search(name) for name in self.names):
-            return {}
-        columns = ("topic", "partition", "offset")
-        return {
-            name: sf.regexp_extract(file, _CONNECT.pattern, group)
-            for group, name in enumerate(columns, 1)
-            if name in self.row_type.columns and name not in known
-        }
+        ways = [(name, _CONNECT, at) for at, name in enumerate(("topic", "partition", "offset"), 1)]
+        ways += [(name, pattern, 1) for name, pattern in _FOLDERS.items()]
+        columns: dict[str, Column] = {}
+        for name, pattern, group in ways:
+            if name not in self.row_type.columns or name in known or name in columns:
+                continue
+            if all(pattern.search(named) for named in self.names):
+                columns[name] = sf.regexp_extract(file, pattern.pattern, group)
+        return columns
 
     def lines(self, spark: SparkSession) -> DataFrame:
         """Text files as ``line``, ``broken`` (the reason, if it is not UTF-8), ``source``, ``file``
