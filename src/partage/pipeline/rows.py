@@ -35,7 +35,8 @@ INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 _END_OF_TIME = 4_102_444_800_000  # 2100-01-01 in milliseconds
 _SECONDS = (10**8, 4_102_444_799)  # as seconds 1973 to 2099; as milliseconds up to 1970-02-17
-_NANOSECONDS = 10**17  # as nanoseconds 1973; as milliseconds three million years from now
+_MICROSECONDS = 10**14  # as microseconds 1973; as milliseconds three thousand years from now
+_NANOSECONDS = 10**17  # as nanoseconds 1973
 
 _TYPE_NAMES: Mapping[type[st.DataType], str] = {
     st.StringType: "string",
@@ -241,7 +242,7 @@ def time(name: str) -> Field:
     """A time between 1970 and 2100: a timestamp, ISO 8601, or a number since 1970.
 
     Numbers are milliseconds; or seconds, which as milliseconds would be in the first weeks of 1970;
-    or nanoseconds, as pandas writes them to Parquet.
+    or microseconds, or nanoseconds, as pandas writes them to Parquet, both from 1973 on.
     """
     millis = f"_{name}_millis"
 
@@ -327,7 +328,8 @@ def _timestamp(rows: DataFrame, name: str) -> tuple[Column, Column]:
     seconds = number * 1000 if whole else sf.floor(column.try_cast("decimal(38,6)") * 1000)
     number = (
         sf.when(_are_seconds(rows, name), seconds.cast("bigint"))
-        .when(number < _NANOSECONDS, number)
+        .when(number < _MICROSECONDS, number)
+        .when(number < _NANOSECONDS, sf.call_function("div", number, sf.lit(1000)))
         .otherwise(sf.call_function("div", number, sf.lit(1_000_000)))
     )
     clipped = sf.greatest(sf.least(number, sf.lit(_END_OF_TIME)), sf.lit(-1))

@@ -153,6 +153,8 @@ def test_timestamps_as_text(spark: Any, write_lines: Write) -> None:
         "2024-01-01": "2024-01-01T00:00:00",
         "1704067200000": "2024-01-01T00:00:00",
         "1704067200000.0": "2024-01-01T00:00:00",
+        "1704067200250999": "2024-01-01T00:00:00.250",
+        "1704067200250999999": "2024-01-01T00:00:00.250",
     }
     lines = [
         {
@@ -243,7 +245,7 @@ BAD = {
     '{"offset": 99999999999999999999999}': "offset is not an integer: 99999999999999999999999",
     '{"timestamp": null}': "timestamp is missing",
     '{"timestamp": -1}': "timestamp is not between 1970 and 2100: -1",
-    '{"timestamp": 1700000000000000}': "timestamp is not between 1970 and 2100: 1700000000000000",
+    '{"timestamp": 90000000000000}': "timestamp is not between 1970 and 2100: 90000000000000",
     '{"timestamp": 9223372036854775807}': (
         "timestamp is not between 1970 and 2100: 9223372036854775807"
     ),
