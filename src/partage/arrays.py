@@ -1,4 +1,7 @@
-"""The types of numpy arrays; a docstring gives the shape in brackets, such as [P, R]."""
+"""Numpy arrays: their types, and what many modules do with them.
+
+A docstring gives the shape in brackets, such as [P, R].
+"""
 
 from __future__ import annotations
 
@@ -8,3 +11,9 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+
+def first_where(lists: npt.NDArray[np.integer], wanted: Bools) -> Ints:
+    """[N] the first entry of each list [N, R] that is ``wanted`` [N, R], or -1."""
+    rows, place = np.arange(len(lists)), wanted.argmax(axis=1)
+    return np.where(wanted[rows, place], lists[rows, place], -1).astype(np.int64, copy=False)

@@ -26,7 +26,7 @@ from itertools import permutations
 import numpy as np
 from msgspec import Struct
 
-from partage.arrays import Bools, Ints
+from partage.arrays import Bools, Ints, first_where
 from partage.brokers.figures import Placement, one_width
 from partage.brokers.leaders import Led, lead
 from partage.brokers.problem import Problem
@@ -229,9 +229,9 @@ class _Search:
         leader = lists[:, 0]
         rack = np.append(self.rack, -1)
         outside = (lists >= 0) & (rack[lists] != rack[leader][:, None])
-        taker = lists[np.arange(len(lists)), outside.argmax(axis=1)]
+        taker = first_where(lists, outside)
         cell = rack[leader] * slots + taker
-        known = outside.any(axis=1) & (len(self.racks.value) > 1)
+        known = (taker >= 0) & (len(self.racks.value) > 1)
         racks = np.where(known, cell, len(self.racks.value) - 1)
         return leader * slots + lists[:, 1], racks
 

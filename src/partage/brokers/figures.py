@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from partage.arrays import Bools, Ints
+from partage.arrays import Bools, Ints, first_where
 from partage.cluster import Cluster
 from partage.flow.certificate import fill_level, takeover_bound
 from partage.flow.sorting import distinct
@@ -57,8 +57,7 @@ class Placement(Struct, frozen=True, eq=False):
         """[B, B] partitions per pair (failed leader, broker that takes over)."""
         leader, follower = self.leaders(), self.first_followers()
         some = follower >= 0
-        flat = np.bincount(leader[some] * self.brokers + follower[some], minlength=self.brokers**2)
-        return flat.reshape(self.brokers, self.brokers).astype(np.int64, copy=False)
+        return pair_counts(leader[some], follower[some], self.brokers, self.brokers)
 
     def after_failure(self) -> dict[str, int]:
         """``max``: leaders of the worst survivor after the failure of any one usable broker.
@@ -140,7 +139,7 @@ class Placement(Struct, frozen=True, eq=False):
             first = live[:, i] & ~seen
             others = live & (rack != rack[:, i : i + 1])
             row, column = np.nonzero(others & first[:, None])
-            shared += _counts(rack[row, i], replicas[row, column], racks, brokers)
+            shared += pair_counts(rack[row, i], replicas[row, column], racks, brokers)
             dependent += np.bincount(rack[first & ~others.any(axis=1), i], minlength=racks)
         leaders = self.leader_counts()
         worst = ideal = 0
@@ -165,7 +164,7 @@ class Placement(Struct, frozen=True, eq=False):
         leader = cluster.replicas[:, 0]
         taken = cluster.alive[leader] & (taker >= 0)
         racks = len(cluster.rack_names)
-        return _counts(cluster.rack[leader[taken]], taker[taken], racks, self.brokers)
+        return pair_counts(cluster.rack[leader[taken]], taker[taken], racks, self.brokers)
 
     def rack_takers(self) -> Ints:
         """[P] the broker that takes over when the leader's rack fails, -1 for none: the next live
@@ -173,9 +172,7 @@ class Placement(Struct, frozen=True, eq=False):
         cluster, replicas = self.cluster, self.cluster.replicas
         live = np.append(cluster.alive, False)[replicas]
         rack = np.append(cluster.rack, -1)[replicas]
-        outside = live & (rack != rack[:, :1])
-        first = replicas[np.arange(len(replicas)), outside.argmax(axis=1)]
-        return np.where(outside.any(axis=1), first, -1)
+        return first_where(replicas, live & (rack != rack[:, :1]))
 
     def least_rack_survivor(self) -> int | None:
         """A lower bound on the worst survivor's leaders after the failure of any one rack, for all
@@ -246,9 +243,7 @@ def next_live(replicas: Ints, alive: Bools) -> Ints:
     """[P] the first live replica after the leader in each list [P, R], or -1."""
     live = np.append(alive, False)[replicas]
     live[:, 0] = False
-    place = live.argmax(axis=1)
-    rows = np.arange(len(replicas))
-    return np.where(live[rows, place], replicas[rows, place], -1)
+    return first_where(replicas, live)
 
 
 def least_level_outside(led: int, outside: list[int], lost: int) -> int:
@@ -264,7 +259,7 @@ def least_level_outside(led: int, outside: list[int], lost: int) -> int:
     return low
 
 
-def _counts(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
+def pair_counts(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
     """[rows, columns] how often each (row, column) occurs."""
     flat = np.bincount(row * columns + column, minlength=rows * columns)
     return flat.reshape(rows, columns).astype(np.int64, copy=False)
@@ -290,7 +285,7 @@ def rack_violations(cluster: Cluster, usable: Bools) -> Bools:
     sizes = np.bincount(cluster.rack[usable], minlength=len(cluster.rack_names))
     row, column = np.nonzero(cluster.replicas >= 0)
     rack = cluster.rack[cluster.replicas[row, column]]
-    held = _counts(row, rack, cluster.partitions, len(sizes))
+    held = pair_counts(row, rack, cluster.partitions, len(sizes))
     used, most = (held > 0).sum(axis=1), held.max(axis=1)
     broken = np.zeros(cluster.partitions, dtype=np.bool_)
     for factor in distinct(cluster.replication_factor).tolist():

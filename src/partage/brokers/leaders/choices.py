@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from partage.arrays import Bools, Ints
-from partage.brokers.figures import next_live
+from partage.brokers.figures import next_live, pair_counts
 from partage.brokers.problem import Problem
 
 
@@ -50,7 +50,6 @@ class Choices(Struct, frozen=True, eq=False):
         follower = problem.broker_slot[next_live(lists[fixed], problem.cluster.alive)]
         base = np.bincount(leader[leader >= 0], minlength=slots)
         pair = (leader >= 0) & (follower >= 0)
-        pair_base = np.bincount(leader[pair] * slots + follower[pair], minlength=slots**2)
         return cls(
             open=rows,
             on=on_open,
@@ -59,7 +58,7 @@ class Choices(Struct, frozen=True, eq=False):
             item=item.astype(np.int64),
             slot=on_open[item, column],
             base=base.astype(np.int64),
-            pair_base=pair_base.reshape(slots, slots).astype(np.int64),
+            pair_base=pair_counts(leader[pair], follower[pair], slots, slots),
         )
 
     def pairs(self) -> tuple[Ints, Ints, Ints]:

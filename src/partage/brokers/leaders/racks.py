@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from partage.arrays import Bools, Ints
+from partage.arrays import Bools, Ints, first_where
 from partage.brokers.figures import changed_sets, next_live, one_width
 from partage.brokers.problem import Problem
 
@@ -121,8 +121,7 @@ def _takers(on: Ints, leader: Ints, follower: Ints, rack: Ints) -> Ints:
     of_rack = np.append(rack, -1)
     ordered = np.column_stack((follower, on))
     outside = (ordered >= 0) & (of_rack[ordered] != of_rack[leader][:, None])
-    found = ordered[np.arange(len(ordered)), outside.argmax(axis=1)]
-    return np.where(outside.any(axis=1), found, -1)
+    return first_where(ordered, outside)
 
 
 def _changed(problem: Problem, lists: Ints, rows: Ints, leader: Ints, follower: Ints) -> Bools:

@@ -25,7 +25,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from partage.arrays import Ints
+from partage.arrays import Ints, first_where
 from partage.brokers.figures import changed_rows, new_replicas
 from partage.brokers.waves.between_log_dirs import BetweenLogDirs
 from partage.brokers.waves.changes import UNLIMITED, Changes
@@ -171,10 +171,9 @@ class _Moves:
         self.size = before.copied[self.rows]
         self.known = bool((before.size_bytes >= 0).any())
         alive = np.append(before.alive, False)[before.replicas[self.rows]]
-        source = before.replicas[self.rows, alive.argmax(axis=1)]
         self.edges = Edges(
             vertices=len(before.brokers),
-            tail=np.where(alive.any(axis=1), source, -1),
+            tail=first_where(before.replicas[self.rows], alive),
             start=np.append(first, len(row)),
             head=target,
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from partage.arrays import Floats, Ints
+from partage.arrays import Floats, Ints, first_where
 from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
 from partage.cluster import Cluster
@@ -107,5 +107,4 @@ class ClusterFile:
 def _leaders(cluster: Cluster) -> Ints:
     """[P] position of each partition's first live broker, -1 where all are dead."""
     live = np.append(cluster.alive, False)[cluster.replicas]  # index -1 is padding
-    leader = cluster.replicas[np.arange(cluster.partitions), live.argmax(axis=1)]
-    return np.where(live.any(axis=1), leader, -1)
+    return first_where(cluster.replicas, live)

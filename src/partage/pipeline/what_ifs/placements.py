@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from partage.arrays import Bools, Floats, Ints
+from partage.arrays import Bools, Floats, Ints, first_where
 from partage.cluster.min_insync import KAFKAS_DEFAULT
 
 if TYPE_CHECKING:
@@ -47,10 +47,7 @@ class Placement:
 
     def led_by(self, live: Bools) -> Ints:
         """[P] the leader when these brokers are live: the first live one of the list, or -1."""
-        on = np.append(live, False)[self.replicas]
-        rows = np.arange(len(on))
-        first = on.argmax(axis=1)
-        return np.where(on[rows, first], self.replicas[rows, first], -1).astype(np.int64)
+        return first_where(self.replicas, np.append(live, False)[self.replicas])
 
 
 @dataclass(frozen=True, eq=False)

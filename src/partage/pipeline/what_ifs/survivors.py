@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from partage.arrays import Floats, Ints
+from partage.arrays import Floats, Ints, first_where
 from partage.pipeline.what_ifs.placements import Placement, Placements
 
 BROKER, RACK = "broker", "rack"
@@ -91,9 +91,7 @@ class _Survivors:
         group = of_broker[leader]
         on = np.append(self.placement.live, False)[self.placement.replicas]
         on &= of_broker[self.placement.replicas] != group[:, None]
-        rows, first = np.arange(len(on)), on.argmax(axis=1)
-        taker = self.placement.replicas[rows, first].astype(np.int64)
-        return group, np.where(on[rows, first] & (group >= 0), taker, -1)
+        return group, np.where(group >= 0, first_where(self.placement.replicas, on), -1)
 
     def _hottest(self, *leads: Ints) -> Ints:
         """[B] the partition that adds most to a broker; ``leads``: leaders [P]."""

@@ -15,7 +15,8 @@ from itertools import chain
 
 import numpy as np
 
-from partage.arrays import Bools, Floats, Ints
+from partage.arrays import Bools, Floats, Ints, first_where
+from partage.brokers.figures import not_in, pair_counts
 
 
 def positions(lists: Sequence[Sequence[int]], ids: Ints, width: int) -> Ints:
@@ -29,9 +30,8 @@ def positions(lists: Sequence[Sequence[int]], ids: Ints, width: int) -> Ints:
 
 def topic_counts(lists: Ints, topic: Ints, topics: int, brokers: int) -> Ints:
     """[T, B] replicas of each topic on each broker."""
-    cell = topic[:, None] * brokers + lists
-    counts = np.bincount(cell[lists >= 0], minlength=topics * brokers)
-    return counts.reshape(topics, brokers).astype(np.int64)
+    row, column = np.nonzero(lists >= 0)
+    return pair_counts(topic[row], lists[row, column], topics, brokers)
 
 
 def takeovers(lists: Ints, running: Bools, zone: Ints | None = None) -> tuple[Ints, Ints]:
@@ -45,16 +45,13 @@ def takeovers(lists: Ints, running: Bools, zone: Ints | None = None) -> tuple[In
     zones = int(zone.max(initial=-1)) + 1
     leader = lists[:, 0]
     failed = np.where((leader >= 0) & running[leader], zone[leader], -1)
-    candidates = lists[:, 1:]
-    live = (candidates >= 0) & running[candidates] & (zone[candidates] != failed[:, None])
-    successor = np.full(len(lists), -1, dtype=np.int64)
-    if candidates.shape[1]:
-        first = live.argmax(axis=1)
-        successor = np.where(live.any(axis=1), candidates[np.arange(len(lists)), first], -1)
+    live = (lists >= 0) & running[lists] & (zone[lists] != failed[:, None])
+    live[:, 0] = False
+    successor = first_where(lists, live)
     kept = (failed >= 0) & (successor >= 0)
-    pairs = np.bincount(failed[kept] * brokers + successor[kept], minlength=zones * brokers)
+    pairs = pair_counts(failed[kept], successor[kept], zones, brokers)
     lost = np.bincount(failed[(failed >= 0) & (successor < 0)], minlength=zones)
-    return pairs.reshape(zones, brokers).astype(np.int64), lost.astype(np.int64)
+    return pairs, lost.astype(np.int64)
 
 
 def worst_survivor(lists: Ints, running: Bools, zone: Ints | None = None) -> Ints:
@@ -77,21 +74,12 @@ def movement(before: Ints, after: Ints, alive: Bools, size: Floats) -> tuple[Int
     The last row is for partitions without a live replica.
     """
     brokers = len(alive)
-    live = (before >= 0) & alive[before]
-    first = live.argmax(axis=1)
-    source = np.where(live.any(axis=1), before[np.arange(len(before)), first], brokers)
-    row, column = np.nonzero(new_replicas(before, after))
+    source = first_where(before, (before >= 0) & alive[before])
+    source[source < 0] = brokers
+    row, column = np.nonzero(not_in(after, before))
     cell = source[row] * brokers + after[row, column]
     shape = (brokers + 1, brokers)
     length = shape[0] * shape[1]
     replicas = np.bincount(cell, minlength=length).reshape(shape)
     moved = np.bincount(cell, weights=size[row], minlength=length).reshape(shape)
     return replicas.astype(np.int64), moved.astype(np.float64)
-
-
-def new_replicas(before: Ints, after: Ints) -> Bools:
-    """[P, R] whether an entry of ``after`` is on a broker that is not in ``before``."""
-    held = np.zeros(after.shape, dtype=np.bool_)
-    for column in range(before.shape[1]):
-        held |= after == before[:, column, None]
-    return (after >= 0) & ~held

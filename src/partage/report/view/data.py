@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from partage.arrays import Bools, Floats, Ints
-from partage.brokers.figures import deleted_replicas
+from partage.brokers.figures import deleted_replicas, not_in
 from partage.brokers.least_time import refusal
 from partage.brokers.optimality import optimality
 from partage.brokers.plan_file import (
@@ -22,7 +22,6 @@ from partage.brokers.plan_file import (
 )
 from partage.brokers.stages import StageName
 from partage.report import units
-from partage.report.view.counting import new_replicas
 from partage.report.view.loads import Load, Rack
 from partage.units import Rate
 
@@ -199,7 +198,7 @@ class PlanData(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def row_moves(self) -> Ints:
         """[P] replicas that a broker must newly fetch."""
-        return np.asarray(new_replicas(self.before, self.after).sum(axis=1), dtype=np.int64)
+        return np.asarray(not_in(self.after, self.before).sum(axis=1), dtype=np.int64)
 
     @cached_property
     def row_deleted(self) -> Ints:

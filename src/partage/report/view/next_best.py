@@ -16,9 +16,9 @@ import numpy as np
 from msgspec import Struct
 
 from partage.arrays import Ints
+from partage.brokers.figures import not_in
 from partage.brokers.stages import StageName
 from partage.flow.packing import unpack
-from partage.report.view.counting import new_replicas
 from partage.report.view.data import PlanData
 
 COSTS = {StageName.REPLICAS: "load", StageName.MOVES: "moves", StageName.TOPIC_SPREAD: "spread"}
@@ -42,7 +42,7 @@ class NextBest(Struct, frozen=True, eq=False):
 def next_best(plan: PlanData) -> NextBest | None:
     """None for a plan without moves or without prices for single replicas."""
     found = _prices(plan)
-    row, column = np.nonzero(new_replicas(plan.before, plan.after))
+    row, column = np.nonzero(not_in(plan.after, plan.before))
     if found is None or not len(row):
         return None
     costs, price = found
