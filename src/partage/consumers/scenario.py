@@ -121,32 +121,29 @@ class ScenarioMember:
         return changed_fields(self)
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True, forbid_unknown_fields=True):
     """A step of what the scenario plays, such as a rolling restart: it lasts from ``at`` until the
     next one, and its pauses are shown."""
 
-    name: str
-    at: float
+    name: Text
+    at: _Moment
 
 
-@dataclass(frozen=True)
-class TopicChange:
+class TopicChange(Struct, frozen=True, forbid_unknown_fields=True):
     """From ``at`` on the topic has so many partitions: it is created, some are added, or it is
     deleted (0)."""
 
-    at: float
-    topic: str
-    partitions: int
+    at: _Moment
+    topic: TopicName
+    partitions: Count
 
 
-@dataclass(frozen=True)
-class Restore:
+class Restore(Struct, frozen=True, forbid_unknown_fields=True):
     """``records`` in the state of a task; ``rate``: how many a process restores per second, of each
     task."""
 
-    records: float
-    rate: float
+    records: _Number
+    rate: _Number
 
 
 @dataclass(frozen=True, repr=False)
@@ -258,22 +255,6 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
     generation: Int32 | None = None
 
 
-class _StepEntry(Struct, forbid_unknown_fields=True):
-    name: Text
-    at: _Moment
-
-
-class _TopicChangeEntry(Struct, forbid_unknown_fields=True):
-    at: _Moment
-    topic: TopicName
-    partitions: Count
-
-
-class _RestoreEntry(Struct, forbid_unknown_fields=True):
-    records: _Number
-    rate: _Number
-
-
 class _ScenarioFile(Struct, forbid_unknown_fields=True):
     accepted: ClassVar[str] = "a scenario, an object with topics, members, until"
 
@@ -295,9 +276,9 @@ class _ScenarioFile(Struct, forbid_unknown_fields=True):
     in_step: bool = False
     streams: dict[str, Any] | None = None
     connect: dict[str, Any] | None = None
-    restore: _RestoreEntry | None = None
-    steps: list[_StepEntry] | None = None
-    topic_changes: list[_TopicChangeEntry] | None = None
+    restore: Restore | None = None
+    steps: list[Step] | None = None
+    topic_changes: list[TopicChange] | None = None
     metadata_max_age: _Number | None = None
     checksum: Text | None = None
 
@@ -311,18 +292,14 @@ def _scenario(file: _ScenarioFile, where: str) -> Scenario:
     _check_topics(file, where)
     _check_numbers(file, where)
     given = _given(file) | {"members": tuple(_members(file, where))}
-    if file.restore is not None:
-        if file.restore.rate <= 0:
-            raise InputError(where, "restore.rate: expected more than 0 records per second")
-        given["restore"] = Restore(file.restore.records, file.restore.rate)
+    if file.restore is not None and file.restore.rate <= 0:
+        raise InputError(where, "restore.rate: expected more than 0 records per second")
     steps = file.steps or []
-    given["steps"] = tuple(Step(step.name, step.at) for step in steps)
+    given["steps"] = tuple(steps)
     for at, (before, step) in enumerate(pairwise(steps), 1):
         if step.at <= before.at:
             raise InputError(where, f"steps[{at}].at: expected more than {before.at:g} seconds")
-    given["topic_changes"] = tuple(
-        TopicChange(one.at, one.topic, one.partitions) for one in file.topic_changes or []
-    )
+    given["topic_changes"] = tuple(file.topic_changes or [])
     scenario = Scenario(**given)
     for name in _POSITIVE:
         if getattr(scenario, name) <= 0:
