@@ -120,10 +120,7 @@ def _print_changes(found: ClusterSize, console: Console) -> None:
 
 
 def _print_resources(found: ClusterSize, console: Console) -> None:
-    table = printing.table()
-    table.add_column("resource", no_wrap=True)
-    for title in ("brokers needed", "highest use", "after a failure"):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = printing.table(("resource",), ("brokers needed", "highest use", "after a failure"))
     for use in found.usage.uses:
         after = max(use.shares(use.after)) if found.asked.failures else None
         table.add_row(
@@ -137,16 +134,12 @@ def _print_resources(found: ClusterSize, console: Console) -> None:
 
 def _print_brokers(found: ClusterSize, console: Console) -> None:
     usage = found.usage
-    table = printing.table()
-    table.add_column("broker", no_wrap=True)
-    table.add_column("rack", no_wrap=True)
     columns = []
     for use in usage.uses:
         columns.append((_NAMES[use.resource.name], use.shares(use.load)))
         if use.resource.led and found.asked.failures:
             columns.append(("after a failure", use.shares(use.after)))
-    for title, _ in columns:
-        table.add_column(title, justify="right", no_wrap=True)
+    table = printing.table(("broker", "rack"), [title for title, _ in columns])
     for at, broker in enumerate(usage.brokers[:_MANY]):
         rack = Text(broker.rack or units.MISSING)
         table.add_row(str(broker.id), rack, *(f"{shares[at]:.1%}" for _, shares in columns))

@@ -79,10 +79,8 @@ def _answer(plans: Mapping[str, StrategyFigures]) -> str:
 
 
 def _table(plans: Mapping[str, StrategyFigures], shown: Sequence[Column]) -> Table:
-    table = printing.closer(printing.table())
-    table.add_column("strategy", no_wrap=True, vertical="bottom")
-    for column in shown:
-        table.add_column(Text(column.short), justify="right", vertical="bottom", no_wrap=True)
+    titles = [Text(column.short) for column in shown]
+    table = printing.closer(printing.table(("strategy",), titles, bottom=True))
     best = [column.best(plans.values()) for column in shown]
     for name, row in plans.items():
         cells = [Text(name, style="bold" if row.optimal else "")]

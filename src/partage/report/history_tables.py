@@ -193,11 +193,8 @@ def _unowned(one: RecordedRound) -> str:
 
 
 def _replays(history: History, replays: Replays) -> Table:
-    table = printing.table()
-    table.add_column("assignor", no_wrap=True, vertical="bottom")
-    for protocol in PROTOCOLS:
-        for name in (f"{protocol}:\nmoved", "no owner", "rounds"):
-            table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
+    titles = chain(*((f"{one}:\nmoved", "no owner", "rounds") for one in PROTOCOLS))
+    table = printing.table(("assignor",), titles, bottom=True)
     observed = {one.protocol for one in history.rounds if one.generation is not None}
     if len(observed) == 1 and history.owners_known:
         result = {

@@ -7,7 +7,6 @@ fullest of its neighbours. The fullest partition has full height, so an even loa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -121,7 +120,9 @@ def _decision(topics: Sequence[TopicKeys]) -> str:
 
 
 def _partitioners(topics: Iterable[TopicKeys]) -> Table:
-    table = _table("topic", "parts", "keys", "murmur2", "crc32", "fnv1a", "chance", "null", "by")
+    numbers = ("parts", "keys", "murmur2", "crc32", "fnv1a", "chance", "null")
+    table = printing.table(("topic",), numbers)
+    table.add_column("by", no_wrap=True)
     for topic in topics:
         detection, evidence = topic.detection, topic.detection.evidence
         agreement: dict[str, float] = {}
@@ -160,7 +161,9 @@ def _candidates(
     topics: Sequence[TopicKeys], fail_above: float | None, widest: int = _WIDTH
 ) -> Table:
     """A row per topic and partition count; ``widest``: bars of a row."""
-    table = _table("topic", "parts", "records", "bytes", "limit", "Gini", "move", "busy", "load")
+    numbers = ("parts", "records", "bytes", "limit", "Gini", "move", "busy")
+    table = printing.table(("topic",), numbers)
+    table.add_column("load", no_wrap=True)
     table.columns[2].header = Text("skew:\nrecords")
     table.columns[3].header = Text("\nbytes")
     table.columns[5].header = Text("Gini\nbytes")
@@ -237,7 +240,7 @@ def _hot(topics: Iterable[TopicKeys], console: Console) -> None:
     if not rows:
         return
     _title("\nHot keys, which more partitions do not spread", console)
-    table = _table("topic", "key", "records", "bytes", "from")
+    table = printing.table(("topic", "key"), ("records", "bytes", "from"))
     for row in rows:
         table.add_row(*row)
     printing.print_fitting(console, table)
@@ -287,12 +290,3 @@ def _named(items: Iterable[tuple[str, str]]) -> Table:
     for name, text in items:
         lines.add_row(" •", Text.assemble((name, "bold"), text))
     return lines
-
-
-def _table(*names: str) -> Table:
-    table = printing.table()
-    for name in names:
-        left: dict[str, Any] = {"no_wrap": True}
-        right: dict[str, Any] = {"justify": "right", "no_wrap": True}
-        table.add_column(name, **(left if name in ("topic", "by", "load", "key") else right))
-    return table

@@ -38,7 +38,7 @@ def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
         )
     )
     console.print()
-    table = _table("broker", "rack", "state", replicas="right", leaders="right", disk="right")
+    table = printing.table(("broker", "rack", "state"), ("replicas", "leaders", "disk"))
     table.add_column("free", justify="right")
     measured = found.get("rates")
     if measured:
@@ -82,7 +82,7 @@ def _log_dirs(
     for one in partitions:
         for broker, path in zip(one["replicas"], one["log_dirs"], strict=True):
             held[broker, path].append(one["sizes"].get(str(broker), 0))
-    table = _table("broker", "log dir", "state", replicas="right", bytes="right", used="right")
+    table = printing.table(("broker", "log dir", "state"), ("replicas", "bytes", "used"))
     table.add_column("free", justify="right")
     rows = [(broker["id"], log_dir) for broker in several for log_dir in broker["log_dirs"]]
     for number, log_dir in rows[:_MANY]:
@@ -208,9 +208,8 @@ def _print_furthest_behind(rows: Sequence[Mapping[str, Any]], console: Console) 
 
 
 def _groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
-    table = _table("group", "state", "assignor")
-    for name in ("members", "loads", "lag", "exact", "moves"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("members", "loads", "lag", "exact", "moves")
+    table = printing.table(("group", "state", "assignor"), numbers)
     for row in printable_values(rows[:_MANY]):
         exact = row["exact"]
         table.add_row(
@@ -274,7 +273,7 @@ def print_group(row: Mapping[str, Any], console: Console) -> None:
                     console.print(Text(line))
     console.print(Text(f"\nLag: {_lag_in_words(row)}"))
     if behind := _most_lagging(row):
-        table = _table("partition", lag="right")
+        table = printing.table(("partition",), ("lag",))
         table.add_column("member", no_wrap=True)
         for records, partition, member in behind:
             table.add_row(Text(partition), units.count(records), Text(member))
@@ -336,7 +335,7 @@ def _members(
 ) -> Table:
     """``names`` by member id; ``lag``: records, or None where unknown, of each partition of each
     topic."""
-    table = _table("member", "host", "rack", load="right", lag="right")
+    table = printing.table(("member", "host", "rack"), ("load", "lag"))
     table.add_column("partitions")
     for member in members:
         owned = member["owned"]
@@ -356,12 +355,3 @@ def _lag_of(lag: Mapping[str, Sequence[int | None]], topic: str, number: int) ->
     """The lag of a partition in records, None where it is unknown."""
     lags = lag.get(topic, ())
     return lags[number] if number < len(lags) else None
-
-
-def _table(*names: str, **justified: Any) -> Table:
-    table = printing.table()
-    for name in names:
-        table.add_column(name, no_wrap=True)
-    for name, justify in justified.items():
-        table.add_column(name, justify=justify, no_wrap=True)
-    return table

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from rich import box
+from rich.align import VerticalAlignMethod
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
@@ -90,11 +91,20 @@ def printable_text(text: Text) -> Text:
     return found
 
 
-def table() -> Table:
-    """A table without columns."""
-    return Table(
+def table(
+    left: Iterable[str] = (), right: Iterable[RenderableType] = (), *, bottom: bool = False
+) -> Table:
+    """A table of columns that are not wrapped: texts, then numbers, which are aligned right.
+    ``bottom``: short headings are beside the last line of longer ones."""
+    made = Table(
         box=box.SIMPLE_HEAD, header_style="dim", padding=(0, 1), pad_edge=False, show_edge=False
     )
+    vertical: VerticalAlignMethod = "bottom" if bottom else "top"
+    for title in left:
+        made.add_column(title, no_wrap=True, vertical=vertical)
+    for heading in right:
+        made.add_column(heading, justify="right", no_wrap=True, vertical=vertical)
+    return made
 
 
 def fits(console: Console, shown: Table) -> bool:

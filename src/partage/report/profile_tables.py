@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from partage.cluster import Cluster
@@ -91,7 +90,9 @@ def _print_topics(profile: Profile, console: Console) -> None:
     peak_divisor, peak_unit = units.common_rate(max(peaks))
     hottest = {key.topic: key for key in profile.hot_keys(1)}
     names = ("parts", "records", "bytes", f"rate,\n{rate_unit}", f"peak,\n{peak_unit}", "skew")
-    loads, keys, both = (_of_topics(*columns) for columns in (names, (), names))
+    loads, keys, both = (
+        printing.table(("topic",), columns, bottom=True) for columns in (names, (), names)
+    )
     for table in (keys, both):
         table.add_column("hottest key", no_wrap=True)
         table.add_column("share", justify="right", no_wrap=True)
@@ -121,24 +122,14 @@ def _print_topics(profile: Profile, console: Console) -> None:
     printing.note(console, "skew: bytes of the fullest partition / mean of the topic's partitions")
 
 
-def _of_topics(*names: str) -> Table:
-    table = printing.table()
-    table.add_column("topic", no_wrap=True, vertical="bottom")
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
-    return table
-
-
 def _print_sizes(profile: Profile, console: Console) -> None:
     """A row per topic: sizes of log dirs over time."""
     sizes = profile.sizes()
     if sizes is None:
         return
     later = sizes.after(_DAYS)
-    table = printing.table()
-    table.add_column("topic", no_wrap=True)
-    for name in ("parts", "size", "growth per day", "deleted", f"in {_DAYS} days"):
-        table.add_column(name, justify="right", no_wrap=True)
+    names = ("parts", "size", "growth per day", "deleted", f"in {_DAYS} days")
+    table = printing.table(("topic",), names)
     topics = np.array([topic for topic, _ in sizes.names], dtype=object)
     for topic in sorted(set(topics.tolist())):
         rows = topics == topic
@@ -159,10 +150,7 @@ def _print_lags(profile: Profile, console: Console) -> None:
     lags = profile.lags()
     if lags is None:
         return
-    table = printing.table()
-    table.add_column("group", no_wrap=True)
-    for name in ("parts", "lag", "consumed /s", "produced /s"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = printing.table(("group",), ("parts", "lag", "consumed /s", "produced /s"))
     groups = np.array(lags.group, dtype=object)
     for group in sorted(set(lags.group)):
         rows = groups == group

@@ -20,12 +20,10 @@ def resource_table(plan: View) -> tuple[str, Table] | None:
     rows = resource_rows(plan.figures_before, plan.figures)
     if not rows:
         return None
-    table = printing.closer(printing.table())
-    table.add_column("load", no_wrap=True)
     banded = any(row.band for row in rows)
     band = ["band"] if banded else []
-    for title in ("fair share", "before", "after", *band, "bound", "if one fails"):
-        table.add_column(title, justify="right", no_wrap=True)
+    numbers = ("fair share", "before", "after", *band, "bound", "if one fails")
+    table = printing.closer(printing.table(("load",), numbers))
     for row in rows:
         table.add_row(
             row.name,

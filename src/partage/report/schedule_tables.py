@@ -72,11 +72,8 @@ def _picture(found: ScheduleComparison) -> str:
 
 
 def _stretches(found: ScheduleComparison, console: Console) -> None:
-    plan, table = found.schedule, printing.table()
-    for title in ("from", "to"):
-        table.add_column(title, no_wrap=True)
-    for title in ("members", "highest rates", "of capacity"):
-        table.add_column(title, justify="right", no_wrap=True)
+    plan = found.schedule
+    table = printing.table(("from", "to"), ("members", "highest rates", "of capacity"))
     for one in plan.stretches[:_MANY]:
         share = one.load / (one.members * plan.capacity)
         table.add_row(
@@ -93,10 +90,8 @@ def _stretches(found: ScheduleComparison, console: Console) -> None:
 
 
 def _compared(found: ScheduleComparison, console: Console) -> None:
-    table, ways = printing.table(), list(found.played.values())
-    table.add_column("simulated", no_wrap=True)
-    for name in found.played:
-        table.add_column(_COLUMNS[name], justify="right", no_wrap=True)
+    table = printing.table(("simulated",), [_COLUMNS[name] for name in found.played])
+    ways = list(found.played.values())
     rows = {
         "rebalances": [units.count(one.rebalances) for one in ways],
         "member-hours": [units.significant(one.member_seconds / 3600) for one in ways],

@@ -64,10 +64,7 @@ def _fewest(
 def _members(found: GroupSize, rate: float, per: int, shown: Show, console: Console) -> None:
     """A row for each member."""
     members = len(found.members)
-    table = printing.table()
-    table.add_column("member", no_wrap=True)
-    for title in ("partitions", "load", "of its rate"):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = printing.table(("member",), ("partitions", "load", "of its rate"))
     owned = [int((found.owner == k).sum()) for k in range(members)]
     rows = list(zip(found.members, owned, found.loads, strict=True))
     for name, count, load in rows[:_MANY]:

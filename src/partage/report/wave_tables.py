@@ -68,10 +68,7 @@ def wave_load_table(plan: View) -> tuple[str, Table] | None:
         title += f", {load.last[0] - load.first[0] + 1} waves per bar"
     if load.hidden:
         title += f", the {len(load.brokers)} brokers that copy most"
-    table = printing.table()
-    table.add_column("broker", no_wrap=True)
-    table.add_column("receives", no_wrap=True)
-    table.add_column("sends as leader", no_wrap=True)
+    table = printing.table(("broker", "receives", "sends as leader"))
     for row, position in enumerate(load.brokers.tolist()):
         broker = plan.brokers[position]
         name = Text(str(broker.id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -254,12 +255,9 @@ def _show(
     cases: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in rows:
         cases.setdefault(tuple(row[key] for key in keys), {})[row["measure"]] = row
-    unbounded = console.options.update(max_width=1000)
     known = [group for group in groups if any(own[group[0][1]]["runs"] for own in cases.values())]
 
-    def fits(table: Table) -> bool:
-        return console.measure(table, options=unbounded).maximum <= console.width
-
+    fits = partial(printing.fits, console)
     whole = printing.closer(_table(cases, keys, list(chain(*known))))
     tables: list[list[Column]] = [[]]
     for group in known:
@@ -280,11 +278,7 @@ def _table(
     keys: Sequence[str],
     columns: Sequence[Column],
 ) -> Table:
-    table = printing.table()
-    for key in keys:
-        table.add_column(key, vertical="bottom", no_wrap=True)
-    for heading, *_ in columns:
-        table.add_column(Text(heading), justify="right", vertical="bottom", no_wrap=True)
+    table = printing.table(keys, [Text(heading) for heading, *_ in columns], bottom=True)
     for case, own in cases.items():
         table.add_row(
             *map(Text, case),
