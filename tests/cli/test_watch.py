@@ -204,9 +204,9 @@ MOVES = ("--apply", "--plan", "moves", "--throttle", "5MB", "--bytes-per-day", "
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ((), "--cluster: is missing: name a file, or the running cluster with --bootstrap-server"),
+        ((), "--cluster: is missing: name a file, or a running cluster with --bootstrap-server"),
         (("--yes",), "--yes: needs --apply"),
-        (("--apply",), "--cluster: is missing: name a file, or the running cluster with"),
+        (("--apply",), "--cluster: is missing: name a file, or a running cluster with"),
         (("--apply", "--cluster", "small.json"), "--cluster: --apply acts on the running cluster"),
         (MOVES[:3], "--bytes-per-day: is needed for --apply with --plan moves"),
         ((*MOVES[:3], "--bytes-per-day", "5GB"), "--throttle: is needed for --apply with --plan"),

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from partage.live.admin.connection import Connection
 
 RUNNING = "A running Kafka"
 """A section of the help: of commands, and of options."""
@@ -169,15 +173,6 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the output of an earlier run.")
 ]
 PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="A plan directory.")]
-BootstrapServer = Annotated[
-    str | None,
-    typer.Option(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        help="Brokers to connect to, separated by commas.",
-        rich_help_panel=RUNNING,
-    ),
-]
 CommandConfig = Annotated[
     str | None,
     typer.Option(
@@ -187,3 +182,32 @@ CommandConfig = Annotated[
         rich_help_panel=RUNNING,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Running:
+    """The options that name a running cluster."""
+
+    bootstrap_server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Brokers to connect to, separated by commas.",
+            rich_help_panel=RUNNING,
+        ),
+    ] = None
+    command_config: CommandConfig = None
+
+    def connection(self, instead_of: str | None = None) -> Connection:
+        """How to connect to it. ``instead_of``: the argument that could name a file, which the
+        error is about where neither is given. Raises InputError."""
+        from partage.errors import InputError
+        from partage.live.admin.connection import Connection
+
+        configured = os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")
+        if instead_of and not (self.bootstrap_server or self.command_config or configured):
+            raise InputError(
+                instead_of,
+                "is missing: name a file, or a running cluster with `bootstrap_server` HOST:PORT",
+            )
+        return Connection.of(self.bootstrap_server, self.command_config)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from partage.cli import output, settings
+from partage.cli.arguments import Running
 from partage.cli.plan_options import CLUSTER_HELP
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ ClusterOrRunning = Annotated[
 def cluster_or_running(
     path: str | None,
     sizes: str | None,
-    bootstrap_server: str | None,
-    command_config: str | None,
+    running: Running,
+    *,
     may_be_empty: bool = False,
 ) -> str | Cluster:
     """The path of the cluster's file, or without one the running cluster."""
@@ -37,15 +37,10 @@ def cluster_or_running(
         return path
     if sizes is not None:
         raise InputError("sizes", "a running cluster reports its sizes itself")
-    if not (bootstrap_server or command_config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")):
-        raise InputError(
-            "CLUSTER",
-            "is missing: name a file, or a running cluster with `bootstrap_server` HOST:PORT",
-        )
-    from partage.live.admin.connection import Connection
+    connection = running.connection(instead_of="CLUSTER")
     from partage.live.admin.snapshot import take_snapshot
 
-    with Connection.of(bootstrap_server, command_config).admin() as admin:
+    with connection.admin() as admin:
         found = take_snapshot(admin, groups=False, throttles=False)
     for warning in found.warnings:
         output.print_aside(f"! {warning}")

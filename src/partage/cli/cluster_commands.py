@@ -11,11 +11,10 @@ from partage.brokers.declaration import COMPARE, PLAN
 from partage.brokers.options import EXACT, PlanOptions
 from partage.cli import next_step, output
 from partage.cli.arguments import (
-    BootstrapServer,
-    CommandConfig,
     Json,
     Picture,
     PlanArgument,
+    Running,
 )
 from partage.cli.cluster_argument import ClusterOrRunning, cluster_or_running
 from partage.cli.compat import get_current_context
@@ -39,8 +38,8 @@ def plan(
         str | None, typer.Option("--out", "-o", metavar="DIR", help="Write the plan directory.")
     ] = None,
     picture: Picture = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    *,
+    running: Running,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -70,7 +69,7 @@ def plan(
     output.check_files(picture=picture)
     with output.progress(quiet=json) as progress:
         progress("reading")
-        source = cluster_or_running(cluster, loads.sizes, bootstrap_server, command_config)
+        source = cluster_or_running(cluster, loads.sizes, running)
         problem = problem_of(source, options, loads)
         if out is not None:
             from partage.brokers.kept_rollback import check_rollback
@@ -130,8 +129,8 @@ def compare(
     loads: Loads,
     cluster: ClusterOrRunning = None,
     strategies: Strategies = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    *,
+    running: Running,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print all criteria, in several tables.")
     ] = False,
@@ -150,7 +149,7 @@ def compare(
     from partage.brokers.compare import Comparison, deterministic, solve_with_each
 
     with output.progress(quiet=json) as progress:
-        source = cluster_or_running(cluster, loads.sizes, bootstrap_server, command_config)
+        source = cluster_or_running(cluster, loads.sizes, running)
         problem = problem_of(source, options, loads)
         answers = solve_with_each(problem, strategies, progress)
         same = deterministic(problem, answers, progress)

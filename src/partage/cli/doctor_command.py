@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from partage.cli import next_step, output, settings
-from partage.cli.arguments import BootstrapServer, CommandConfig, Json
+from partage.cli.arguments import Json, Running
 from partage.cli.settings_file import NAME
 from partage.cli.variables import advice, of_all_commands, of_options
 
@@ -23,8 +23,7 @@ _MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "absent": ("–", "
 
 def doctor(
     context: typer.Context,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    running: Running,
     json: Json = False,
 ) -> None:
     """Check what is installed, what a cluster allows, and what to do about it.
@@ -40,7 +39,11 @@ def doctor(
 
     with output.progress(quiet=json) as report:
         report("checking")
-        found = [*examine(bootstrap_server, command_config), *_settings(context), _terminal()]
+        found = [
+            *examine(running.bootstrap_server, running.command_config),
+            *_settings(context),
+            _terminal(),
+        ]
     sound = all(one.state != "missing" for one in found)
     if json:
         output.print_json({"sound": sound, "findings": [asdict(one) for one in found]})

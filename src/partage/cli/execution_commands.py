@@ -14,11 +14,10 @@ import typer
 from partage import interrupts
 from partage.cli import next_step, output, settings
 from partage.cli.arguments import (
-    BootstrapServer,
-    CommandConfig,
     Json,
     JsonLines,
     PlanArgument,
+    Running,
     one_of,
 )
 
@@ -63,8 +62,7 @@ def apply(
             metavar="PLAN|FILE", help="A plan directory, or another tool's reassignment JSON."
         ),
     ],
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    running: Running,
     throttle: Throttle = None,
     batch: Annotated[
         int | None,
@@ -92,19 +90,16 @@ def apply(
     """
     from partage.live.execution.execution_plan import Direction
 
-    directory = _plan_directory(
-        plan, bootstrap_server, command_config, out, batch, concurrency, json
-    )
+    directory = _plan_directory(plan, running, out, batch, concurrency, json)
     if directory is None:
         raise typer.Exit(0)
     options = RunOptions(throttle, concurrency, on_failure, yes, force, json)
-    _execute(directory, bootstrap_server, command_config, options, Direction.FORWARD)
+    _execute(directory, running, options, Direction.FORWARD)
 
 
 def rollback(
     plan: PlanArgument,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    running: Running,
     throttle: Throttle = None,
     concurrency: Concurrency = None,
     on_failure: Annotated[
@@ -128,13 +123,12 @@ def rollback(
     from partage.live.execution.execution_plan import Direction
 
     options = RunOptions(throttle, concurrency, on_failure, yes, force, json)
-    _execute(plan, bootstrap_server, command_config, options, Direction.ROLLBACK)
+    _execute(plan, running, options, Direction.ROLLBACK)
 
 
 def verify(
     plan: PlanArgument,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    running: Running,
     json: Json = False,
 ) -> None:
     """Show how far a plan is: done, in progress, or what differs.
@@ -145,13 +139,12 @@ def verify(
 
         partage verify plan/ --bootstrap-server localhost:9092
     """
-    from partage.live.admin.connection import Connection
     from partage.live.execution import verify
     from partage.live.execution.execution_plan import ExecutionPlan
     from partage.report.execution_lines import print_verification
 
     execution_plan = ExecutionPlan.read(plan)
-    with Connection.of(bootstrap_server, command_config).admin() as admin:
+    with running.connection().admin() as admin:
         found = verify.verify(execution_plan, admin)
     if json:
         output.print_json(found)
@@ -208,8 +201,7 @@ def throttle(
 
 def _plan_directory(
     plan: str,
-    bootstrap_server: str | None,
-    command_config: str | None,
+    running: Running,
     out: str | None,
     batch: int | None,
     concurrency: int | None,
@@ -220,15 +212,7 @@ def _plan_directory(
     from partage.errors import InputError
 
     if Path(plan).is_file():
-        return plan_directory_of(
-            plan,
-            out,
-            bootstrap_server,
-            command_config,
-            json,
-            batch=batch,
-            concurrency=concurrency,
-        )
+        return plan_directory_of(plan, out, running, json, batch=batch, concurrency=concurrency)
     for option, name in (("-o", "out"), ("--batch", "batch")):
         if settings.typed(name):  # a project's settings may set them for its files
             raise InputError(
@@ -251,13 +235,11 @@ class RunOptions:
 
 def _execute(
     directory: str,
-    bootstrap_server: str | None,
-    command_config: str | None,
+    running: Running,
     options: RunOptions,
     direction: Direction,
 ) -> None:
     """Check, confirm and run a plan; exits 0 if it is done, 1 otherwise."""
-    from partage.live.admin.connection import Connection
     from partage.live.execution.execute import execute
     from partage.live.execution.executor import REQUEST_MS, Interrupts, check_failure_choice
     from partage.live.execution.proven_plan import read_proven
@@ -266,7 +248,7 @@ def _execute(
     rate, concurrency = _rate(options.throttle, "throttle"), _checked_count(options.concurrency)
     check_failure_choice(options.on_failure, direction)
     plan = read_proven(directory, direction)
-    connection = Connection.of(bootstrap_server, command_config)
+    connection = running.connection()
     handler = Interrupts()
     with ExitStack() as stack:
         admin = stack.enter_context(connection.admin(request_timeout_ms=REQUEST_MS))

@@ -10,12 +10,11 @@ import typer
 
 from partage.cli import next_step, output
 from partage.cli.arguments import (
-    BootstrapServer,
-    CommandConfig,
     Json,
     MaxSkew,
     RacksFirst,
     ResultPage,
+    Running,
     skew_of,
 )
 from partage.cli.loads import profile_of
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 
 
 def snapshot(
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    running: Running,
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it.")
     ] = None,
@@ -70,7 +68,6 @@ def snapshot(
         partage snapshot --bootstrap-server localhost:9092 --prometheus answer.json -o cluster.json
     """
     from partage.errors import InputError, read_parameter
-    from partage.live.admin.connection import Connection
     from partage.live.admin.snapshot import take_snapshot
     from partage.measured_loads.prometheus import LABELS, labels_of, prometheus_rates
     from partage.outputs import check_file, json_with_checksum, write_file
@@ -85,7 +82,7 @@ def snapshot(
         raise InputError("prometheus", "cannot be combined with --watch")
     if labels is not None and not prometheus:
         raise InputError("labels", "needs `prometheus`")
-    connection = Connection.of(bootstrap_server, command_config)
+    connection = running.connection()
     with output.progress(quiet=json) as progress, connection.admin() as admin:
         rates = None
         if seconds is not None:
@@ -142,8 +139,8 @@ def groups(
     name: Annotated[
         str | None, typer.Argument(metavar="GROUP", help="Default: all groups.")
     ] = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    *,
+    running: Running,
     racks_first: RacksFirst = False,
     max_skew: MaxSkew = None,
     profile: Annotated[
@@ -174,7 +171,6 @@ def groups(
         partage groups billing --racks-first --max-skew 20% --profile profile/
     """
     from partage.errors import InputError
-    from partage.live.admin.connection import Connection
     from partage.live.admin.groups import read_groups
     from partage.live.admin.permissions import acl_to_see_all_topics, missing_acls
     from partage.outputs import check_file, json_with_checksum, write_file
@@ -193,7 +189,7 @@ def groups(
     if measured is not None and rates is None:
         raise InputError(measured.path, "has no rates: no records were measured")
     skew = skew_of(max_skew)
-    connection = Connection.of(bootstrap_server, command_config)
+    connection = running.connection()
     warnings: list[str] = []
     with output.progress(quiet=json) as progress, connection.admin() as admin:
         progress("groups")

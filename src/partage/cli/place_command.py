@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import BootstrapServer, CommandConfig, Json
+from partage.cli.arguments import Json, Running
 from partage.cli.cluster_argument import ClusterOrRunning, cluster_or_running
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def place(
         bool, typer.Option("--create", help="Create the partitions there, after asking.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Create them without asking.")] = False,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    *,
+    running: Running,
     json: Json = False,
 ) -> None:
     """Decide where a new topic, or more partitions of one, make the cluster the most even.
@@ -55,7 +55,7 @@ def place(
         raise InputError("--create", "needs the running cluster: leave out CLUSTER")
     with output.progress(quiet=json) as progress:
         progress("reading")
-        source = cluster_or_running(cluster, None, bootstrap_server, command_config, True)
+        source = cluster_or_running(cluster, None, running, may_be_empty=True)
         progress("placing")
         found = place_partitions(source, topic, partitions, replication_factor, brokers)
     if not json:
@@ -63,7 +63,7 @@ def place(
     if create:
         if not yes:
             output.ask("Create the topic?" if found.is_new else "Create the partitions?")
-        _create(found, bootstrap_server, command_config, json)
+        _create(found, running, json)
     if json:
         output.print_json(found.to_json() | {"created": create})
         return
@@ -78,13 +78,10 @@ def place(
         output.print_line(console, f"\nWith Kafka's tool: {' '.join([*call, *given])}")
 
 
-def _create(
-    found: NewPartitions, bootstrap_server: str | None, command_config: str | None, quiet: bool
-) -> None:
-    from partage.live.admin.connection import Connection
+def _create(found: NewPartitions, running: Running, quiet: bool) -> None:
     from partage.live.admin.creation import create_partitions
 
     with output.progress(quiet=quiet) as progress:
         progress("creating")
-        with Connection.of(bootstrap_server, command_config).admin() as admin:
+        with running.connection().admin() as admin:
             create_partitions(admin, found.topic, found.lists, found.first)

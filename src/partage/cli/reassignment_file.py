@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from partage.cli import output
+from partage.cli.arguments import Running
 
 
 def plan_directory_of(
     file: str,
     out: str | None,
-    bootstrap_server: str | None,
-    command_config: str | None,
+    running: Running,
     json: bool,
     *,
     batch: int | None = None,
@@ -23,7 +23,6 @@ def plan_directory_of(
 
     from partage.brokers.directory import REPORT, write
     from partage.cluster.reassignment import Reassignment
-    from partage.live.admin.connection import Connection
     from partage.live.admin.snapshot import take_snapshot
     from partage.live.execution.outcome import Outcome
     from partage.live.execution.reassignment_file import default_directory, has_begun, make_plan
@@ -40,7 +39,7 @@ def plan_directory_of(
         if not json:
             output.print_line(console, f"Resuming {directory}")
         return directory
-    connection = Connection.of(bootstrap_server, command_config)
+    connection = running.connection()
     with output.progress(quiet=json) as progress:
         progress("reading the cluster")
         with connection.admin() as admin:

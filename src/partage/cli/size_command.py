@@ -9,10 +9,9 @@ import typer
 
 from partage.cli import next_step, output, settings
 from partage.cli.arguments import (
-    BootstrapServer,
-    CommandConfig,
     Json,
     ResultPage,
+    Running,
     assignor_names,
     check_choice,
     completion_from,
@@ -128,8 +127,8 @@ def size(
         ),
     ] = None,
     report: ResultPage = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
+    *,
+    running: Running,
     json: Json = False,
 ) -> None:
     """Find how few brokers a cluster needs, or how few members a group.
@@ -157,7 +156,6 @@ def size(
     if member_rate is None:
         if of_group is not None:
             raise InputError("--group", "needs `member_rate`: a cluster has no lags")
-        running = bootstrap_server, command_config
         _size_cluster(cluster, running, free, survive, loads, out, report, json)
         return
     if cluster is None:
@@ -194,7 +192,7 @@ def _check_schedule(schedule: bool, member_rate: str | None, asked: _Scheduling)
 
 def _size_cluster(
     path: str | None,
-    running: tuple[str | None, str | None],
+    running: Running,
     headroom: Percent,
     survive: str,
     loads: Loads,
@@ -212,7 +210,7 @@ def _size_cluster(
     with output.progress(quiet=json) as progress:
         progress("reading")
         profile = loads.measured()
-        given = cluster_or_running(path, loads.sizes, *running)
+        given = cluster_or_running(path, loads.sizes, running)
         source = _read_cluster(given, loads.sizes) if isinstance(given, str) else given
         if out is not None:
             check_rollback(out, source)

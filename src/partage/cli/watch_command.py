@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from contextlib import ExitStack
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +11,7 @@ import typer
 
 from partage.cli import output
 from partage.cli.arguments import (
-    BootstrapServer,
-    CommandConfig,
+    Running,
     check_choice,
     one_of,
 )
@@ -87,9 +85,8 @@ def watch(
         str | None,
         typer.Option(metavar="FILE", help="Write progress for Prometheus after each batch."),
     ] = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
     *,
+    running: Running,
     on: SparkOptions,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
@@ -130,7 +127,7 @@ def watch(
     if limits is not None and cluster is not None:
         raise InputError("--cluster", "--apply acts on the running cluster: leave it out")
     _check_place(out, applies=limits is not None)
-    connection = _connection(bootstrap_server, command_config) if cluster is None else None
+    connection = running.connection(instead_of="--cluster") if cluster is None else None
 
     from partage.outputs import check_file, lines_with_checksum, write_file
     from partage.pipeline import session
@@ -148,7 +145,7 @@ def watch(
         moves=plan == "moves",
         min_traffic=float(traffic),
     )
-    (named,) = configured([records], command_config)
+    (named,) = configured([records], running.command_config)
     stream = watching.stream(named, max_offsets_per_trigger, max_files_per_trigger)
     if metrics is not None:
         check_file(metrics, "--metrics")
@@ -217,18 +214,6 @@ def _check_place(out: str, *, applies: bool) -> None:
 
     if applies and is_store(out):
         raise InputError("--apply", f"needs an output on this machine, found --out {out}")
-
-
-def _connection(bootstrap_server: str | None, command_config: str | None) -> Connection:
-    from partage.errors import InputError
-    from partage.live.admin.connection import Connection
-
-    if not (bootstrap_server or command_config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")):
-        raise InputError(
-            "--cluster",
-            "is missing: name a file, or the running cluster with `bootstrap_server` HOST:PORT",
-        )
-    return Connection.of(bootstrap_server, command_config)
 
 
 def _cluster_source(cluster: str | None, connection: Connection | None) -> ClusterSource:
