@@ -17,3 +17,12 @@ def first_where(lists: npt.NDArray[np.integer], wanted: Bools) -> Ints:
     """[N] the first entry of each list [N, R] that is ``wanted`` [N, R], or -1."""
     rows, place = np.arange(len(lists)), wanted.argmax(axis=1)
     return np.where(wanted[rows, place], lists[rows, place], -1).astype(np.int64, copy=False)
+
+
+def sums_on(lists: Ints, each: Ints, count: int) -> Ints:
+    """[count] what the entries 0 to ``count`` get from the lists [N, R], -1 padded: ``each`` [N]
+    from every list that has it."""
+    row, column = np.nonzero(lists >= 0)
+    total = np.zeros(count, dtype=np.int64)
+    np.add.at(total, lists[row, column], each[row])
+    return total

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from partage.arrays import Bools, Ints, first_where
+from partage.arrays import Bools, Ints, first_where, sums_on
 from partage.cluster import Cluster
 from partage.flow.certificate import fill_level, takeover_bound
 from partage.flow.sorting import distinct
@@ -35,11 +35,8 @@ class Placement(Struct, frozen=True, eq=False):
 
     def byte_counts(self) -> Ints:
         """[B] bytes per broker; unknown sizes count as 0."""
-        row, column = np.nonzero(self.cluster.replicas >= 0)
-        size = np.maximum(self.cluster.size_bytes, 0)[row]
-        total = np.zeros(self.brokers, dtype=np.int64)
-        np.add.at(total, self.cluster.replicas[row, column], size)
-        return total
+        size = np.maximum(self.cluster.size_bytes, 0)
+        return sums_on(self.cluster.replicas, size, self.brokers)
 
     def leaders(self) -> Ints:
         """[P] preferred leader."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from partage.brokers.figures import one_width
+from partage.brokers.figures import Placement, one_width
 from partage.brokers.waves import Wave
 from partage.cluster import Cluster
 from partage.frames import Columns
@@ -50,16 +48,10 @@ def brokers_table(before: Cluster, after: Cluster) -> Columns:
         "rack": [broker.rack for broker in before.brokers],
     }
     for when, cluster in (("before", before), ("after", after)):
-        row, column = np.nonzero(cluster.replicas >= 0)
-        holder = cluster.replicas[row, column]
-        count = len(cluster.brokers)
-        size = np.maximum(cluster.size_bytes, 0)[row]
-        leaders = np.bincount(cluster.replicas[:, 0], minlength=count)
-        columns[f"replicas_{when}"] = np.bincount(holder, minlength=count).tolist()
-        columns[f"leaders_{when}"] = leaders.tolist()
-        held = np.zeros(count, dtype=np.int64)
-        np.add.at(held, holder, size)
-        columns[f"bytes_{when}"] = held.tolist()
+        placement = Placement(cluster, cluster.alive)
+        columns[f"replicas_{when}"] = placement.replica_counts().tolist()
+        columns[f"leaders_{when}"] = placement.leader_counts().tolist()
+        columns[f"bytes_{when}"] = placement.byte_counts().tolist()
     return columns
 
 

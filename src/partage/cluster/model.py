@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from partage.arrays import Bools, Floats, Ints
+from partage.arrays import Bools, Floats, Ints, sums_on
 from partage.cluster.broker import (
     ANY,
     MAX_BROKER_ID,
@@ -565,13 +565,10 @@ class Cluster:
         return f"<Cluster of {self._summary()}>"
 
     def _repr_html_(self) -> str:
-        row, column = np.nonzero(self.replicas >= 0)
         count = len(self.brokers)
-        holder = self.replicas[row, column]
-        replicas = np.bincount(holder, minlength=count).tolist()
+        replicas = np.bincount(self.replicas[self.replicas >= 0], minlength=count).tolist()
         leaders = np.bincount(self.replicas[:, 0], minlength=count).tolist()
-        held = np.zeros(count, dtype=np.int64)
-        np.add.at(held, holder, np.maximum(self.size_bytes, 0)[row])
+        held = sums_on(self.replicas, np.maximum(self.size_bytes, 0), count)
         rows = [
             [
                 broker.id,

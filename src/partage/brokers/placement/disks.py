@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partage.arrays import Ints
+from partage.arrays import Ints, sums_on
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.assignment import LOAD, MOVES
@@ -24,10 +24,8 @@ _MAX_STEPS = 10_000
 
 def disk_overflow(problem: Problem, replicas: Ints) -> Ints:
     """[B] bytes above capacity on each usable broker; 0 where the disk is unknown."""
-    row, column = np.nonzero(replicas >= 0)
     size = np.maximum(problem.cluster.size_bytes, 0)
-    used = np.zeros(len(problem.usable), dtype=np.int64)
-    np.add.at(used, replicas[row, column], size[row])
+    used = sums_on(replicas, size, len(problem.usable))
     disk = problem.cluster.disk_bytes
     return np.where((disk >= 0) & problem.usable, np.maximum(used - disk, 0), 0)
 
@@ -119,8 +117,7 @@ class _Repair:
         self.holds = np.zeros((brokers, partitions), dtype=np.bool_)
         self.holds[replicas[row, column], row] = True
         self.on: dict[int, Ints] = {}
-        self.used = np.zeros(brokers, dtype=np.int64)
-        np.add.at(self.used, replicas[row, column], self.size[row])
+        self.used = sums_on(replicas, self.size, brokers)
         self.owned = np.ascontiguousarray(cluster.holds().T)
         self.in_rack = np.zeros((partitions, len(cluster.rack_names) or 1), dtype=np.int64)
         np.add.at(self.in_rack, (row, cluster.rack[replicas[row, column]]), 1)

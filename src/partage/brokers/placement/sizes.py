@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from partage.arrays import Bools, Ints
+from partage.arrays import Bools, Ints, sums_on
 from partage.brokers.options import Limits
 from partage.brokers.placement.integer_program import (
     MAX_VARIABLES,
@@ -69,16 +69,14 @@ def sized(problem: Problem) -> tuple[AssignmentProblem, Bools]:
     sharing, free = problem.sharing, movable(problem)
     if free.all():
         return sharing, free
-    base_size = sharing.base_size.copy()
-    row, column = np.nonzero(sharing.own[~free] >= 0)
-    np.add.at(base_size, sharing.own[~free][row, column], sharing.size[~free][row])
+    kept = sums_on(sharing.own[~free], sharing.size[~free], sharing.slots)
     part = replace(
         sharing,
         family=sharing.family[free],
         demand=sharing.demand[free],
         own=sharing.own[free],
         size=sharing.size[free],
-        base_size=base_size,
+        base_size=sharing.base_size + kept,
         copied=None if sharing.copied is None else sharing.copied[free],
     )
     return part, free

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from partage.arrays import Ints
+from partage.arrays import Ints, sums_on
 from partage.brokers.figures import Placement
 from partage.brokers.load.model import capacity_of
 from partage.brokers.problem import Problem
@@ -89,9 +89,7 @@ def usage_of(
     uses = []
     for one in resources:
         on = after.replicas[:, :1] if one.led else after.replicas
-        row, column = np.nonzero(on >= 0)
-        load = np.zeros(len(after.brokers), dtype=np.int64)
-        np.add.at(load, on[row, column], one.each[row])
+        load = sums_on(on, one.each, len(after.brokers))
         most = np.zeros_like(load)
         for failing, taker in takers if one.led else ():
             most = np.maximum(most, _taken(failing, taker, one.each, len(load)))

@@ -43,7 +43,7 @@ from random import Random
 
 import numpy as np
 
-from partage.arrays import Ints
+from partage.arrays import Ints, sums_on
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import chosen_lists, refuse_moves, with_lists
 from partage.errors import CannotError
@@ -146,12 +146,8 @@ def _free(problem: Problem, force: bool) -> Ints:
             f"needs the disk_bytes of all brokers to balance bytes, or of none: broker "
             f"{cluster.broker_ids[broker]} has none"
         )
-    row, column = np.nonzero(cluster.replicas >= 0)
-    if force:
-        stays = ~problem.chosen[row]
-        row, column = row[stays], column[stays]
-    used = np.zeros(len(problem.usable), dtype=np.int64)
-    np.add.at(used, cluster.replicas[row, column], cluster.size_bytes[row])
+    stays = ~problem.chosen if force else np.ones_like(problem.chosen)
+    used = sums_on(cluster.replicas[stays], cluster.size_bytes[stays], len(problem.usable))
     return np.where(disk < 0, _BOTTOMLESS, disk) - used[problem.slot_brokers]
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from partage.arrays import Ints, first_where
+from partage.arrays import Ints, first_where, sums_on
 from partage.brokers.figures import changed_rows, new_replicas
 from partage.brokers.waves.between_log_dirs import BetweenLogDirs
 from partage.brokers.waves.changes import UNLIMITED, Changes
@@ -193,9 +193,7 @@ class _Moves:
         """The partitions, and then those ``without_data`` to move."""
         before = self.before
         size = np.maximum(before.size_bytes, 0)
-        row, column = np.nonzero(before.replicas >= 0)
-        used = np.zeros(len(before.brokers), dtype=np.int64)
-        np.add.at(used, before.replicas[row, column], size[row])
+        used = sums_on(before.replicas, size, len(before.brokers))
         change = np.full(before.partitions, -1, dtype=np.int64)
         change[self.rows] = np.arange(len(self.rows))
         change[without_data] = len(self.rows) + np.arange(len(without_data))
