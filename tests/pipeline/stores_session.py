@@ -145,7 +145,7 @@ def appended(spark: SparkSession, out: str, records: Path) -> list[Any]:
             shutil.copy(first, records / copies)
         about = append_profile(spark, [str(records)], out)
         place = PlaceOfStore(Store(spark, out))
-        place.about("profile.json")
+        place.about()
         equal = [
             sorted(map(str, whole.to_pylist()))
             == sorted(

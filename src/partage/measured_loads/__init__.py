@@ -5,10 +5,10 @@ A profile is a directory: the marker ``profile.json`` and the Parquet tables ``p
 directory of part files. Reading needs pyarrow only.
 """
 
-from partage.measured_loads.files import FORMAT_VERSION, MARKER
+from partage.measured_loads.files import FORMAT_VERSION
 from partage.measured_loads.keys import HotKey, shown_key
 from partage.measured_loads.model import RATES, Measured, Profile
-from partage.measured_loads.places import needs_spark
+from partage.measured_loads.places import MARKER, needs_spark
 from partage.measured_loads.samples import Lags, Sizes, Windows
 
 __all__ = [

@@ -12,7 +12,6 @@ from partage.measured_loads.places import Place
 from partage.period import FIRST, LAST, Period
 
 FORMAT_VERSION = 1
-MARKER = "profile.json"
 
 LONGEST_WINDOW = 10**9
 """Of a profile or a watch, in seconds."""

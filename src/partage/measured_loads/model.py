@@ -16,9 +16,9 @@ from partage.files import checked_path
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.group.model import BYTE_RATE
 from partage.measured_loads.far_records import FarRecords, read_far_records
-from partage.measured_loads.files import MARKER, checked_marker, read_table
+from partage.measured_loads.files import checked_marker, read_table
 from partage.measured_loads.keys import HotKey, shown_key
-from partage.measured_loads.places import Place, place_of
+from partage.measured_loads.places import MARKER, Place, place_of
 from partage.measured_loads.samples import Lags, Sizes, Windows
 from partage.period import ALWAYS, Period
 from partage.units import plural
@@ -97,8 +97,8 @@ class Profile:
         """
         place = path if isinstance(path, Place) else place_of(os.fspath(path))
         name = place.path
-        place.check(MARKER)
-        about = checked_marker(place.about(MARKER), place.shown(MARKER))
+        place.check()
+        about = checked_marker(place.about(), place.shown(MARKER))
         columns = read_table(
             place,
             "partitions",

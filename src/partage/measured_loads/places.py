@@ -20,6 +20,7 @@ from partage.files import check_not_empty, decoded, parse_json, read_bytes
 from partage.outputs import is_store
 from partage.redaction import redacted
 
+MARKER = "profile.json"
 RUN = "run-"
 FILES = "files"
 
@@ -37,10 +38,11 @@ def run_of(name: Any) -> str | None:
 
 
 class Place:
-    """The directory of a profile on this machine."""
+    """The directory of a profile on this machine. ``path``: the user's name for it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._folder = Path(path)
         self._listed: Any = None
 
     def shown(self, name: str) -> str:
@@ -49,33 +51,31 @@ class Place:
 
     def has(self, name: str) -> bool:
         """Whether there is such a file."""
-        return (Path(self.path) / name).is_file()
+        return (self._folder / name).is_file()
 
     def read(self, name: str) -> bytes:
         """The bytes of a file. Raises InputError."""
-        return read_bytes(Path(self.path) / name)
+        return read_bytes(self._folder / name)
 
-    def check(self, marker: str) -> None:
-        """Raise InputError if it is not a directory with this file."""
+    def check(self) -> None:
+        """Raise InputError if it is not a directory with the marker."""
         check_not_empty(self.path)
-        if not Path(self.path).is_dir():
-            problem = "is a file" if Path(self.path).exists() else "no such directory"
+        if not self._folder.is_dir():
+            problem = "is a file" if self._folder.exists() else "no such directory"
             expected = "expected a directory written by `partage profile`"
             raise InputError(self.path, f"{problem}, {expected}")
-        if not self.has(marker):
-            raise self._without(marker)
+        if not self.has(MARKER):
+            raise self._without_marker()
 
-    def _without(self, marker: str) -> InputError:
-        """The error of a directory without this file."""
-        return InputError(
-            self.path, f"has no {marker}: not a directory written by `partage profile`"
-        )
+    def _without_marker(self) -> InputError:
+        problem = f"has no {MARKER}: not a directory written by `partage profile`"
+        return InputError(self.path, problem)
 
-    def about(self, marker: str) -> Any:
+    def about(self) -> Any:
         """The JSON value in the marker, whose list of files counts from now on. Raises
         InputError."""
-        where = self.shown(marker)
-        about = parse_json(decoded(self.read(marker), where), where)
+        where = self.shown(MARKER)
+        about = parse_json(decoded(self.read(MARKER), where), where)
         self._listed = about.get(FILES) if isinstance(about, dict) else None
         if self._listed is not None and not (
             isinstance(self._listed, dict) and all(map(run_of, self._listed))
@@ -96,7 +96,7 @@ class Place:
         return sorted(name for name in own if name.endswith(".parquet")) if own else None
 
     def _found(self, table: str) -> list[str] | None:
-        folder = Path(self.path) / table
+        folder = self._folder / table
         if not folder.is_dir():
             return None
         return [f"{table}/{file.name}" for file in sorted(folder.glob("*.parquet"))]
@@ -112,8 +112,8 @@ class StoredPlace(Place):
     def shown(self, name: str) -> str:
         return f"{self.path}/{name}"
 
-    def about(self, marker: str) -> Any:
-        about = super().about(marker)
+    def about(self) -> Any:
+        about = super().about()
         self._of_watch = isinstance(about, dict) and "watch" in about
         return about
 
@@ -160,14 +160,14 @@ class _InS3(StoredPlace):
             found = self._store.get_file_info(top)
             return [f"{folder}/{one.base_name}" for one in found if one.type == fs.FileType.File]
 
-    def check(self, marker: str) -> None:
-        if not self.has(marker):
+    def check(self) -> None:
+        if not self.has(MARKER):
             bucket = self._path.partition("/")[0]
-            with self._errors(marker):
+            with self._errors(MARKER):
                 (found,) = self._store.get_file_info([bucket])
             if found.type == type(found.type).NotFound:
                 raise InputError(self.path, _NO_BUCKET)
-            raise self._without(marker)
+            raise self._without_marker()
 
     @property
     def _store(self) -> Any:

@@ -293,7 +293,7 @@ def _earlier(place: Place, head: Mapping[str, Any]) -> Earlier:
     sources. Raises InputError."""
     if not place.has(MARKER):
         return Earlier(place)
-    about = checked_marker(place.about(MARKER), place.shown(MARKER))
+    about = checked_marker(place.about(), place.shown(MARKER))
     del about["period"]  # not in the file
     about.pop(FILES, None)
     if any(place.files(name) is None for name in _TABLES):
