@@ -215,20 +215,19 @@ class Assignment:
 
     def _repr_html_(self) -> str:
         claims = np.bincount(self.group.claims[0], minlength=len(self.group.members))
-        kept = self.group.owner == self.owner
-        keeps = loads_of(np.where(kept, self.owner, NO_MEMBER), len(self.group.members))
+        counts = (count.tolist() for count in (self.loads, self._kept, claims))
         rows = [
             [member.id, load, keep, load - keep, claimed - keep]
-            for member, load, keep, claimed in zip(
-                self.group.members,
-                self.loads.tolist(),
-                keeps.tolist(),
-                claims.tolist(),
-                strict=True,
-            )
+            for member, load, keep, claimed in zip(self.group.members, *counts, strict=True)
         ]
         header = ("member", "partitions", "kept", "gained", "given up")
         return html_table(self._summary(), header, rows)
+
+    @property
+    def _kept(self) -> Ints:
+        """[M] partitions that each member has had before."""
+        kept = np.where(self.group.owner == self.owner, self.owner, NO_MEMBER)
+        return loads_of(kept, len(self.group.members))
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame`` with a row per partition: ``topic``, ``partition``, ``member``

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from partage.arrays import Bools, Ints
-from partage.consumers.assignment import Assignment
+from partage.consumers.assignment import Assignment, loads_of
 from partage.consumers.rack_reads import RackReads
-from partage.frames import html_table
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 
@@ -87,17 +86,9 @@ class SharedAssignment(Assignment):
 
     # -- in a notebook
 
-    def _repr_html_(self) -> str:
-        kept = np.bincount(self.shares[0][self._claimed], minlength=len(self.group.members))
-        claims = np.bincount(self.group.claims[0], minlength=len(self.group.members))
-        rows = [
-            [member.id, load, keep, load - keep, claimed - keep]
-            for member, load, keep, claimed in zip(
-                self.group.members, self.loads, kept, claims, strict=True
-            )
-        ]
-        header = ("member", "partitions", "kept", "gained", "given up")
-        return html_table(self._summary(), header, rows)
+    @property
+    def _kept(self) -> Ints:
+        return loads_of(self.shares[0][self._claimed], len(self.group.members))
 
     def _columns(self) -> dict[str, list[Any]]:
         member, row = self.shares
