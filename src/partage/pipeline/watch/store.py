@@ -478,10 +478,6 @@ def _rows_by_batch(where: str, rejected: pa.Table) -> dict[int, int]:
     return dict(sorted(counts.items()))
 
 
-def _floor(values: pa.ChunkedArray, step: int) -> pa.ChunkedArray:
-    return pc.multiply(pc.divide(values, step), step)  # integers from 0
-
-
 def _table(content: bytes, where: str, schema: pa.Schema) -> pa.Table:
     try:
         # From bytes: a folder named topic=a in the path must not become a column.

@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from partage.errors import PartageError
 from partage.pipeline import sinks
-from partage.pipeline.saving import PARQUET, ROWS_PER_FILE, save
+from partage.pipeline.saving import PARQUET, ROWS_PER_FILE, save, typed
 from partage.pipeline.watch import windows
 from partage.pipeline.watch.folder import Folder, LocalFolder
 
@@ -53,17 +53,16 @@ class Tables:
         sorted."""
         if not rows:
             return []
-        types = {one.name: one.dataType for one in from_arrow_schema(windows.SCHEMA)}
-        typed = frame.select(*(frame[name].cast(kind) for name, kind in types.items()))
+        rows_of = typed(frame, windows.SCHEMA)
         folder = self.folder
         if self.shared or not isinstance(folder, LocalFolder):
             least = -(-rows // ROWS_PER_FILE)
-            few = typed.coalesce(least).sortWithinPartitions(*windows.ORDER)
+            few = rows_of.coalesce(least).sortWithinPartitions(*windows.ORDER)
             save(few, folder.url(name), PARQUET, folder.where)
             start = f"{name}/part-"
             files = [file for file in folder.names(name) if file.startswith(start)]
         else:
-            sinks.write_here(typed.sort(*windows.ORDER).toArrow(), folder.path / name)
+            sinks.write_here(rows_of.sort(*windows.ORDER).toArrow(), folder.path / name)
             files = folder.names(name)
         written = folder.rows(files)
         if written != rows:
