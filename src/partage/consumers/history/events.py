@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
+from partage.consumers.history.timestamps import Timestamp, parse_timestamp
+
 Partition = tuple[str, int]
 
 MAX_PARTITIONS = 100_000
@@ -78,6 +80,11 @@ class Event:
     counts: dict[str, int] = field(default_factory=dict)
     settings: dict[str, float] = field(default_factory=dict)
     cooperative: bool | None = None
+
+    @classmethod
+    def of_line(cls, line: int, when: Timestamp, client: str, **values: Any) -> Event:
+        """An event of a line of this number; where the line is gets filled in later."""
+        return cls(source="", line=line, at=when.at, zoned=when.zoned, client=client, **values)
 
     @property
     def is_from_leader(self) -> bool:
@@ -150,6 +157,14 @@ def number_of(digits: str, most: int = 2**31 - 1) -> int:
     if not re.fullmatch(r"-?[0-9]{1,12}", digits) or int(digits) > most:
         raise Unreadable(f"{digits[:20]!r} is not a number up to {most}")
     return int(digits)
+
+
+def time_of(text: str) -> Timestamp:
+    """The time of a line. Raises Unreadable for a line without one."""
+    when = parse_timestamp(text)
+    if when is None:
+        raise Unreadable("no date and time in a known layout")
+    return when
 
 
 def partition_of(topic: str, digits: str) -> Partition:

@@ -46,9 +46,9 @@ from partage.consumers.history.events import (
     Unreadable,
     number_of,
     partition_of,
+    time_of,
 )
 from partage.consumers.history.first_match import FirstMatch
-from partage.consumers.history.timestamps import Timestamp, parse_timestamp
 
 _CONSUMER = FirstMatch(
     "[Consumer ",
@@ -108,7 +108,6 @@ _SETTING = re.compile(
     r" = (.*)"
 )
 _WORKERS = "lines of Kafka Connect workers are not read"
-_NO_DATE = "no date and time in a known layout"
 _MOST_LINES = 6
 """Of an update."""
 _SECONDS = {"session.timeout.ms": "session_timeout", "heartbeat.interval.ms": "heartbeat_interval"}
@@ -198,7 +197,7 @@ class JavaLog:
         message = _without_logger(found["message"])
         try:
             events = list(_read(message))
-            when = _timestamp(text) if events else None
+            when = time_of(text) if events else None
         except Unreadable as why:
             yield Rejected("", number, text, str(why))
             return
@@ -211,10 +210,11 @@ class JavaLog:
                     continue
                 values["partitions"] = self._adding.pop(values["member"])
             common = {"instance": found["instance"] or "", "consumer": found["id"]}
-            yield self._event(number, when, group=found["group"], **(common | values))
+            values = common | values
+            yield Event.of_line(number, when, self.NAME, group=found["group"], **values)
 
     def _configured(self, config: _Open) -> Iterator[Event | Rejected]:
-        settings, when = config.settings, parse_timestamp(config.lines[0])
+        settings = config.settings
         if settings.get("group.protocol", "").lower() == "consumer":
             return  # the broker's settings apply
         seconds = {
@@ -224,34 +224,20 @@ class JavaLog:
         }
         if not seconds or settings.get("group.id", "null") == "null":
             return
-        if when is None:
-            yield Rejected("", config.number, config.lines[0], _NO_DATE)
-        else:
-            yield self._event(
-                config.number,
-                when,
-                kind=EventKind.SETTINGS,
-                settings=seconds,
-                group=settings["group.id"],
-                consumer=settings.get("client.id", ""),
-            )
-
-    def _event(self, number: int, when: Timestamp, **values: Any) -> Event:
-        return Event(
-            source="",
-            line=number,
-            at=when.at,
-            zoned=when.zoned,
-            client=self.NAME,
-            **values,
+        try:
+            when = time_of(config.lines[0])
+        except Unreadable as why:
+            yield Rejected("", config.number, config.lines[0], str(why))
+            return
+        yield Event.of_line(
+            config.number,
+            when,
+            self.NAME,
+            kind=EventKind.SETTINGS,
+            settings=seconds,
+            group=settings["group.id"],
+            consumer=settings.get("client.id", ""),
         )
-
-
-def _timestamp(text: str) -> Timestamp:
-    when = parse_timestamp(text)
-    if when is None:
-        raise Unreadable(_NO_DATE)
-    return when
 
 
 def _without_logger(text: str) -> str:

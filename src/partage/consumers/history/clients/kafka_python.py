@@ -29,9 +29,9 @@ from partage.consumers.history.events import (
     Unreadable,
     number_of,
     partition_of,
+    time_of,
 )
 from partage.consumers.history.first_match import FirstMatch
-from partage.consumers.history.timestamps import parse_timestamp
 
 _PARTITION = re.compile(r"TopicPartition\(topic='([^']*)', partition=(\d+)\)")
 _SETS = r"(set\(\)|frozenset\(\)|\{[^{}]*\})"
@@ -74,24 +74,14 @@ class KafkaPythonLog:
         if any(other in text for other in ("[Consumer ", "[Worker ", "[thrd:")):  # Java, librdkafka
             return
         try:
-            events = list(_read(text))
+            read = list(_read(text))
+            when = time_of(text) if read else None
         except Unreadable as why:
             yield Rejected("", number, text, str(why))
             return
-        when = parse_timestamp(text)
-        if events and when is None:
-            yield Rejected("", number, text, "no date and time in a known layout")
-            return
-        for values in events:
+        for values in read:
             assert when is not None
-            yield Event(
-                source="",
-                line=number,
-                at=when.at,
-                zoned=when.zoned,
-                client=self.NAME,
-                **values,
-            )
+            yield Event.of_line(number, when, self.NAME, **values)
 
     def close(self) -> Iterator[Event | Rejected]:
         """Every message is one line: nothing is left."""

@@ -33,8 +33,8 @@ from partage.consumers.history.events import (
     Unreadable,
     number_of,
     partition_of,
+    time_of,
 )
-from partage.consumers.history.timestamps import parse_timestamp
 
 _LINE = re.compile(
     r"(?<![A-Z_])(?P<facility>[A-Z_]++)(?:\|(?P<handle>[^|]*?#consumer-\d+)\||"
@@ -149,20 +149,13 @@ class LibrdkafkaLog:
     ) -> Iterator[Event | Rejected]:
         for values in events:
             line = values.pop("line", number)
-            when = parse_timestamp(values.pop("text", text))
-            if when is None:
-                yield Rejected("", line, text, "no date and time in a known layout")
+            try:
+                when = time_of(values.pop("text", text))
+            except Unreadable as why:
+                yield Rejected("", line, text, str(why))
                 return
-            yield Event(
-                source="",
-                line=line,
-                at=when.at,
-                zoned=when.zoned,
-                client=self.NAME,
-                consumer=name,
-                group=handle.group,
-                **values,
-            )
+            values |= {"consumer": name, "group": handle.group}
+            yield Event.of_line(line, when, self.NAME, **values)
 
 
 _INCOMPLETE = "the list below it is incomplete"
