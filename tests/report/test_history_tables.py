@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from partage.consumers.history import Event, History, Rejected, events_of, histories
+from partage.consumers.history import Event, History, Rejected, events_of
 from partage.consumers.history.replay import cases, replay, scenario_of
 from partage.printable import is_printable
 from partage.report.history_tables import labels, print_history, print_rejected
 from partage.report.printing import PrintableConsole
+from tests.consumers.history.history_logs import histories
 
 LOGS = Path(str(files("partage") / "data" / "groups" / "logs"))
 

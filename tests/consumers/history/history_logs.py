@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from partage.consumers.history import (
     Event,
+    EventGroups,
     History,
     LogFile,
     Rejected,
     events_of,
-    histories,
+    history_of,
     plain_text,
     unrotated,
 )
@@ -40,6 +42,22 @@ def read(logs: dict[str, Sequence[str]]) -> tuple[dict[str, History], list[Rejec
     found = [one for files in files_of(logs) for one in events_of(files)]
     rejected = [one for one in found if isinstance(one, Rejected)]
     return histories(one for one in found if isinstance(one, Event)), rejected
+
+
+def histories(events: Iterable[Event]) -> dict[str, History]:
+    """The histories by group. Logs in any order, the events of a log in order."""
+    logs: dict[str, list[Event]] = {}
+    for one in events:
+        logs.setdefault(unrotated(one.source), []).append(one)
+    by_group: dict[str, list[Event]] = {}
+    for own in logs.values():
+        groups = EventGroups()
+        known = [(place, groups.add(place, one), one) for place, one in enumerate(own)]
+        for _, group, one in sorted([*known, *groups.rest()], key=itemgetter(0)):
+            if group:
+                by_group.setdefault(group, []).append(one)
+    found = {group: history_of(group, by_group[group]) for group in sorted(by_group)}
+    return {group: one for group, one in found.items() if one is not None}
 
 
 def files_of(logs: dict[str, Sequence[str]]) -> list[list[LogFile]]:

@@ -18,13 +18,20 @@ pytest.importorskip("pyspark")
 
 import pyarrow.parquet as pq
 
-from partage.consumers.history import Event, Rejected, events_of, histories
+from partage.consumers.history import Event, Rejected, events_of
 from partage.consumers.history.replay import cases, scenario_of
 from partage.consumers.history.shortening import shortened
 from partage.consumers.simulation import simulate
 from partage.errors import InputError
 from partage.pipeline.history.tables import ORDER
-from tests.consumers.history.history_logs import files_of, one_group, recorded, rotated, text_of
+from tests.consumers.history.history_logs import (
+    files_of,
+    histories,
+    one_group,
+    recorded,
+    rotated,
+    text_of,
+)
 from tests.pipeline.spark_configuration import configured
 from tests.pipeline.test_plans import counts, plan_of
 

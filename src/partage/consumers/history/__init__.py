@@ -13,7 +13,7 @@
 """
 
 from partage.consumers.history.events import Event, Rejected
-from partage.consumers.history.groups import EventGroups, histories, history_of
+from partage.consumers.history.groups import EventGroups, history_of
 from partage.consumers.history.lines import MARKERS, LogFile, events_of, plain_text
 from partage.consumers.history.members import unrotated
 from partage.consumers.history.model import History, MemberSession, RecordedRound
@@ -28,7 +28,6 @@ __all__ = [
     "RecordedRound",
     "Rejected",
     "events_of",
-    "histories",
     "history_of",
     "plain_text",
     "unrotated",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 
 from partage.consumers.history.events import HEARTBEATS_SEEN, Event, EventKind
 from partage.consumers.history.generations import Generations
@@ -33,22 +32,6 @@ _MAKES_A_HISTORY = (
     EventKind.LOST,
     EventKind.LEFT,
 )
-
-
-def histories(events: Iterable[Event]) -> dict[str, History]:
-    """The histories by group. Logs in any order, the events of a log in order."""
-    logs: dict[str, list[Event]] = {}
-    for one in events:
-        logs.setdefault(unrotated(one.source), []).append(one)
-    by_group: dict[str, list[Event]] = {}
-    for own in logs.values():
-        groups = EventGroups()
-        known = [(place, groups.add(place, one), one) for place, one in enumerate(own)]
-        for _, group, one in sorted([*known, *groups.rest()], key=itemgetter(0)):
-            if group:
-                by_group.setdefault(group, []).append(one)
-    found = {group: history_of(group, by_group[group]) for group in sorted(by_group)}
-    return {group: one for group, one in found.items() if one is not None}
 
 
 class EventGroups:
