@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ import pytest
 pytest.importorskip("kafka")
 
 from confluent_kafka import Consumer, Producer
-from kafka import KafkaAdminClient, KafkaConsumer
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 import partage
 from partage.cluster import Cluster
@@ -72,6 +73,9 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackedSandbox]
 def admin(sandbox: RackedSandbox) -> Iterator[KafkaAdminClient]:
     with Connection.of(sandbox.bootstrap_servers).admin() as client:
         client.create_topics({"orders": {"assignments": PLACES}})
+        # a broker that does not lead yet refuses a batch, which is then sent again
+        with closing(KafkaConsumer(bootstrap_servers=sandbox.bootstrap_servers)) as consumer:
+            consumer.end_offsets([TopicPartition("orders", number) for number in PLACES])
         yield client
 
 
