@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partage.arrays import Ints, first_where, sums_on
+from partage.arrays import Ints, first_where, is_whole, sums_on
 
 ENTRIES = 5
 
@@ -39,3 +39,8 @@ def test_what_each_entry_gets_from_the_lists_that_have_it() -> None:
         assert sums_on(lists, each, ENTRIES).tolist() == [
             sum(size for row, size in pairs if entry in row) for entry in range(ENTRIES)
         ]
+
+
+def test_whole_numbers() -> None:
+    assert all(map(is_whole, (0, -3, 2**70, np.int32(5), np.uint64(5))))
+    assert not any(map(is_whole, (True, np.True_, 2.0, np.float64(2), "2", None, np.array([2]))))

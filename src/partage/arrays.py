@@ -5,12 +5,19 @@ A docstring gives the shape in brackets, such as [P, R].
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number of Python or NumPy; true and false are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def first_where(lists: npt.NDArray[np.integer], wanted: Bools) -> Ints:
@@ -20,8 +27,8 @@ def first_where(lists: npt.NDArray[np.integer], wanted: Bools) -> Ints:
 
 
 def sums_on(lists: Ints, each: Ints, count: int) -> Ints:
-    """[count] what the entries 0 to ``count`` get from the lists [N, R], -1 padded: ``each`` [N]
-    from every list that has it."""
+    """[count] for each entry below ``count``, the sum of ``each`` [N] over the lists [N, R], -1
+    padded, that have it."""
     row, column = np.nonzero(lists >= 0)
     total = np.zeros(count, dtype=np.int64)
     np.add.at(total, lists[row, column], each[row])

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from partage.arrays import Bools
+from partage.arrays import Bools, is_whole
 from partage.brokers.failure_steps import improve_by_steps
 from partage.brokers.leaders import lead
 from partage.brokers.option_values import BrokerSet
@@ -205,7 +205,7 @@ def _factor(topic: str, existing: Sequence[Sequence[int]], asked: int | None) ->
     if not existing:
         if asked is None:
             raise InputError("replication_factor", f"is missing: {topic} is a new topic")
-        if isinstance(asked, bool) or not isinstance(asked, (int, np.integer)):
+        if not is_whole(asked):
             raise InputError(f"replication_factor {shown(asked)}", "expected a whole number")
         return int(asked)
     if asked not in (None, len(existing[0])):

@@ -13,7 +13,7 @@ to unknown partitions are ignored with a warning, as Kafka's clients do.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partage.arrays import Bools, Ints
+from partage.arrays import Bools, Ints, is_whole
 from partage.errors import InputError, shown
 from partage.files import path_instead_of
 from partage.frames import Columns, arrow_table, data_frame, html_table
@@ -39,15 +39,16 @@ MAX_WEIGHT = 2**50
 BYTE_RATE = 1000
 """Seconds to which weights refer that are rates in bytes."""
 
-_WHOLE = ((int, np.integer), "a whole number")
-_FIELDS = (
-    ("generation", *_WHOLE),
-    ("priority", *_WHOLE),
-    ("left_at_ms", *_WHOLE),
-    ("rack", (str,), "text"),
-    ("instance_id", (str,), "text"),
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_FIELDS: tuple[tuple[Callable[[object], bool], str, tuple[str, ...]], ...] = (
+    (is_whole, "a whole number", ("generation", "priority", "left_at_ms")),
+    (_is_text, "text", ("rack", "instance_id")),
 )
-"""Fields of a member, their types, and these in words."""
+"""What fields of a member accept, also in words, and these fields."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +93,7 @@ class Group:
                 raise InputError(
                     self.where, f"topics: {shown(topic)}: expected the name of a topic"
                 )
-            if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
+            if not is_whole(count) or count < 0:
                 raise InputError(
                     self.where, f"topics.{topic}: {count!r}: expected a number of partitions"
                 )
@@ -135,11 +136,12 @@ class Group:
             kind = "a text" if isinstance(member.topics, str) else type(member.topics).__name__
             problem = f"topics of {shown(member.id)}: expected a list, got {kind}"
             raise InputError(self.where, problem)
-        for name, kinds, expected in _FIELDS:
-            value = getattr(member, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
-                problem = f"{name} of {shown(member.id)}: {shown(value)}: expected {expected}"
-                raise InputError(self.where, problem)
+        for accepts, expected, names in _FIELDS:
+            for name in names:
+                value = getattr(member, name)
+                if value is not None and not accepts(value):
+                    problem = f"{name} of {shown(member.id)}: {shown(value)}: expected {expected}"
+                    raise InputError(self.where, problem)
 
     def _check_columns(self, name: str) -> None:
         columns = getattr(self, name)

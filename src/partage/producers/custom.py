@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from partage.arrays import Ints
+from partage.arrays import Ints, is_whole
 from partage.errors import InputError, PartageError
 from partage.measured_loads import shown_key
 from partage.producers.keys import Keys
@@ -97,7 +97,7 @@ class Checked(Partitioner):
         return previous
 
     def _checked(self, number: Any, topic: Topic) -> int:
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        if not is_whole(number):
             raise PartageError(
                 f"{self.name} returned {number!r}: expected the number of a partition"
             )

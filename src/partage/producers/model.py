@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from partage.arrays import is_whole
 from partage.cluster import Cluster
 from partage.errors import InputError
 
@@ -65,7 +66,7 @@ class Topic:
 
     def __post_init__(self) -> None:
         count = self.partitions
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
+        if not is_whole(count):
             raise InputError("partitions", f"expected a number of partitions, got {count!r}")
         if not 1 <= count <= MAX_PARTITIONS:
             raise InputError("partitions", f"expected 1 to {MAX_PARTITIONS}, got {count}")

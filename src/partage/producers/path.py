@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from partage.arrays import is_whole
 from partage.cluster import Cluster
 from partage.errors import InputError
 from partage.producers.custom import KeyFunction, Partitioner
@@ -94,7 +93,7 @@ class ProducerPath:
                 ),
                 topic,
             )
-        elif isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        elif not is_whole(number):
             raise InputError("partition", f"expected a number or None, got {number!r}")
         elif not 0 <= number < topic.partitions:
             raise InputError(

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from partage.arrays import is_whole
 from partage.errors import InputError
 from partage.named import load_object
 from partage.producers.custom import KeyFunction, Partitioner, checked
@@ -83,7 +82,7 @@ def partitioner_named(
 ) -> Partitioner:
     """A new partitioner for one producer; an object is returned with its state. Raises InputError
     for an unknown name or option."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+    if not is_whole(seed):
         raise InputError("seed", f"expected a whole number, got {seed!r}")
     seed = int(seed)
     if not isinstance(name, str) or ":" in name:
